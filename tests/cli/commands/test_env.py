@@ -103,6 +103,18 @@ def test_a_wrong_action_is_refused_and_changes_nothing(place: Place, arguments: 
     assert place.data("env", "action", "e", "open") == {"opened": 1, "text": "first"}
 
 
+def test_a_failed_action_leaves_the_environment_what_it_was(place: Place) -> None:
+    place.deploy("--script", place.script(plans=[{"script": "*box --text bad*", "exitCode": 3}]))
+    said = place.refused("env", "action", "e", "open", "--arg", "times=many")
+    assert "the action 'open' failed; the state of environment 'e' stays what it was" in said
+    assert "again" not in said and "destroy" not in said
+    assert place.data("env", "show", "e")["status"] == "ready"
+    assert [row["status"] for row in place.data("env", "list")] == ["ready"]
+    place.refused("deploy", str(place.package), "--env", "e", "--set", "text=bad")
+    place.refused("env", "action", "e", "open", "--arg", "times=many")
+    assert place.data("env", "show", "e")["status"] == "failed"
+
+
 def test_which_application_is_meant(place: Place) -> None:
     place.deploy("--app", "one")
     place.deploy("--app", "two")

@@ -9,9 +9,10 @@ import pytest
 from tests.server.environments.conftest import archive, plant
 from vetro.engine.outcome import Outcome
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import outcomes
+from vetro.server.environments import outcomes, queries, search
 from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
 from vetro.server.setup import config
+from vetro.server.tasks.models import Task
 
 pytestmark = pytest.mark.database
 
@@ -87,6 +88,36 @@ def test_packages_of_a_failed_deployment_are_kept_but_can_still_be_mended(planti
     drain()
     assert garden.show()["status"] == "ready"
     assert not Package.objects.get(fqn="test.garden").deployed
+
+
+def test_a_failed_action_leaves_what_the_deployments_made_of_the_environment(planting: Any, drain: Any) -> None:
+    garden = planting(plant())
+
+    def water(litres: Any) -> tuple[str, str]:
+        """The status after the action, for all others and for /v1."""
+        task = deploying.call_action(garden.caller, garden.id, "p1_water", {"litres": litres})
+        drain()
+        row = Session.objects.get(id=Task.objects.get(id=task).session_id)
+        assert row.state == ("deployed" if isinstance(litres, int) else "deploy failure")
+        found = queries.get(garden.caller, garden.id)
+        (listed,) = search.whole(garden.caller.project_id)
+        assert garden.show()["status"] == listed["status"] == found.v1_status
+        (shown,) = search.part(garden.caller.project_id, status=found.status)
+        assert shown.status == found.status
+        return found.status, found.v1_status
+
+    assert water("much") == ("ready", "deploy failure")
+    assert water(1) == ("ready", "ready")
+    assert water("much") == ("ready", "deploy failure")
+    session = garden.open()
+    assert queries.get(garden.caller, garden.id).status == "pending"
+    garden.put(session, plant(wilt=True))
+    garden.deploy(session)
+    assert water("much") == ("deploy failure", "deploy failure")
+    session = garden.open()
+    garden.put(session, plant())
+    garden.deploy(session)
+    assert garden.show()["status"] == queries.get(garden.caller, garden.id).status == "ready"
 
 
 def test_a_failed_deletion_keeps_everything(planting: Any) -> None:

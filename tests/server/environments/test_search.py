@@ -78,8 +78,13 @@ def test_the_whole_list_is_as_each_is_described(ann: Any, eve: Any, made: dict[s
     Environment.objects.filter(id=made["Shop"]).update(failure="deploy failure", description_text="é", version=2**40)
     Environment.objects.filter(id=made["zoo"]).update(created=datetime(2026, 1, 2, 3, 4, 5, 999_999, tzinfo=UTC))
     sessions.open_session(ann.caller, made["zoo"])
+    Environment.objects.filter(id=made["apple 100%"]).update(failure=Environment.ACTION_FAILED)
     project = ann.caller.project_id
-    each = [{**service.described(found), "status": found.status} for found in queries.of_project(project)]
+    each = [{**service.described(found), "status": found.v1_status} for found in queries.of_project(project)]
+    assert {row["name"]: row["status"] for row in each} == {
+        "Shop": "deploy failure", "apple 100%": "deploy failure", "öl_shop": "ready", "zoo": "pending",
+    }  # fmt: skip
+    assert names(ann, status="deploy failure") == ["Shop"] and names(ann, status="ready") == ["apple 100%", "öl_shop"]
     assert listing.whole(project) == each and len(each) == len(made)
     assert [row["created"] for row in each if row["name"] == "zoo"] == ["2026-01-02T03:04:05"]
     assert len(listing.whole(None)) == len(made) + 1

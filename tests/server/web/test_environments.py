@@ -15,7 +15,7 @@ from django.test import Client
 
 from tests.server.environments.conftest import plant
 from tests.server.environments.conftest import planting as planting  # a fixture
-from vetro.server.environments import drafts, history, sessions
+from vetro.server.environments import deploy, drafts, history, sessions
 from vetro.server.environments.models import Environment, Session
 
 Browser = Callable[[Any], Client]
@@ -193,6 +193,21 @@ def test_a_failed_deployment_says_why_and_is_retried(planting: Any, client: Clie
     assert client.post(f"{again}cancel", {"reason": "not now"}).status_code == 302
     drain()
     assert "Cancelled" in words(client.get(again))
+
+
+def test_a_failed_action_is_no_failed_deployment(garden: Any, client: Client, drain: Any) -> None:
+    deploy.call_action(garden.caller, garden.id, "p1_water", {"litres": "many"})
+    drain()
+    answer = client.get(at(garden))
+    page = words(answer)
+    assert "The action water failed." in page and "Ready" in page and "Perhaps unfinished" not in page
+    assert "Deploy failure" not in page and page.count("Deploy again") == 1  # in the menu, as always
+    task = re.findall(r'href="([^"]*/tasks/[0-9a-f]{32}/)"', text(answer))[0]
+    assert "The action water failed." in words(client.get(task))
+    assert "Ready" in words(client.get("/app/environments/"))
+    deploy.call_action(garden.caller, garden.id, "p1_water", {"litres": 1})
+    drain()
+    assert "failed" not in words(client.get(at(garden)))
 
 
 def test_a_plan_tells_before_anything_happens(garden: Any, client: Client, drain: Any) -> None:

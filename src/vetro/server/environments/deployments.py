@@ -21,7 +21,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.ids import stamp
 from vetro.server.tasks import log
-from vetro.server.tasks.completion import text_of
+from vetro.server.tasks.completion import end_of, text_of
 from vetro.server.tasks.models import Report, Task
 
 #: Reports of a deployment in /v1, which knows no pages.
@@ -122,6 +122,9 @@ def reports(
     if service_id is not None:
         rows = rows.filter(entity_id__in=_family((task.spec or {}).get("model"), service_id))
     last, more = log.within(rows.reverse(), MOST, log.UNPAGED)
+    for row in last:
+        if task.kind == "action" and row.key == f'"{log.END}':
+            row.text, row.details = end_of(task), None
     listed = [described_report(row) for row in reversed(last)]
     if more:  # there are no pages: clients read all of them each time, and want the newest
         text = f"Earlier reports are left out here, as they are too many or too long: GET /v2/tasks/{task.id}/log"

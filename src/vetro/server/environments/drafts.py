@@ -44,9 +44,9 @@ def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str,
     deploying = found.status == reading.DEPLOYING
     return {
         **described(found),
-        "status": found.status,
+        "status": found.v1_status,
         "acquired_by": (found.session_id or None) if deploying else None,
-        "services": _with_status(applications_of(root), found.status),
+        "services": _with_status(applications_of(root), found.v1_status),
     }
 
 
@@ -55,7 +55,7 @@ def services(caller: Caller, environment_id: str, path: Sequence[str], session_i
     found = reading.get(caller, environment_id, model=True)
     listed = applications_of(_told(caller, found, session_id))
     if not path:
-        return _with_status(listed, found.status)
+        return _with_status(listed, found.v1_status)
     with refusing():
         return paths.part(listed, path, by_index=False)
 

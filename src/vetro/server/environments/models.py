@@ -14,6 +14,9 @@ from vetro.server.secrets.encryption import EncryptedJSON
 class Environment(models.Model):
     """An environment. Its object model is the newest `State`; its status follows from sessions and tasks."""
 
+    #: An action failed: nothing of the last deployment is unfinished.
+    ACTION_FAILED = "action failure"
+
     id = models.CharField(primary_key=True, max_length=32, default=new_id)
     project_id = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
@@ -27,7 +30,8 @@ class Environment(models.Model):
     stopped = models.JSONField(default=dict, db_default={})
     #: The task that works, or worked last, on it: whether it is deploying is that task's state and nothing else.
     task_id = models.CharField(max_length=32, blank=True, default="")
-    #: ``deploy failure`` or ``delete failure`` when the last task did not end well.
+    #: ``deploy failure``, ``delete failure`` or, where all was well before, `ACTION_FAILED` when the last task did not
+    #: end well.
     failure = models.CharField(max_length=32, blank=True, default="")
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)

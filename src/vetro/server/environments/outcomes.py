@@ -44,10 +44,15 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         return
     before = State.objects.filter(environment=row).order_by("-number").first()
     session = Session.objects.filter(id=task.session_id, environment=row).first()
+    unfinished = row.failure not in ("", Environment.ACTION_FAILED)
     # An action that goes well on what a deployment left unfinished does not finish it.
-    finished = well and (task.kind == "deploy" or not row.failure)
+    finished = well and (task.kind == "deploy" or not unfinished)
     row.version += 1
-    row.failure = "" if well else Session.DELETE_FAILED if task.kind == "destroy" else Session.FAILED
+    failure = "" if well else Session.DELETE_FAILED if task.kind == "destroy" else Session.FAILED
+    if well or task.kind != "action":
+        row.failure = failure
+    elif not unfinished:
+        row.failure = Environment.ACTION_FAILED
     row.save(update_fields=["version", "failure"])
     model = _model(row, task, outcome, before)
     answers = session.answers if session is not None and session.answers is not None else None
@@ -60,7 +65,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         # After a failure the environment keeps what it used, but an author may mend the package without a new version.
         packages.keep(row, (task.spec or {}).get("packages") or (), outcome.model, deployed=finished)
     if session is not None:
-        session.state = row.failure or Session.DEPLOYED
+        session.state = failure or Session.DEPLOYED
         session.save(update_fields=["state", "updated"])
     power.forget(row, model)
     _forget(row)

@@ -2,8 +2,8 @@
 
 The status follows from the environment's last task and from its drafts, by nothing that could be left behind: it is
 ``deploying`` (``deleting``) exactly while a task that changes it has not ended; else ``deploy failure`` (``delete
-failure``) when the last one did not end well; else ``pending`` while somebody has a session of the present version
-open; else ``ready``.
+failure``) when the last one did not end well, where a failed action leaves what was before; else ``pending`` while
+somebody has a session of the present version open; else ``ready``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.limits import known_id
-from vetro.server.environments.models import Environment
+from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import NotFound
 from vetro.server.queries import fetch
 from vetro.server.secrets.encryption import loads
@@ -38,10 +38,15 @@ _OPENED = (
 _ANY, _SOME_OF = f"EXISTS{_OPENED.format('')}", f"{_OPENED.format(' LIMIT 1')} IS NOT NULL"
 #: The task that works on environment ``e``, as ``t``: all states but `Task.FINAL`, since an index finds these.
 AT_WORK: Final = " LEFT JOIN dispatch_task t ON t.id = e.task_id AND t.state IN ('queued', 'running', 'needs_person')"
-#: The status of environment ``e`` beside `AT_WORK`, as `_found` has it.
-STATUS: Final = (
+_STATUS = (
     f"CASE WHEN t.kind = 'destroy' THEN '{DELETING}' WHEN t.kind IS NOT NULL THEN '{DEPLOYING}'"
-    f" WHEN e.failure <> '' THEN e.failure WHEN {_ANY} THEN '{PENDING}' ELSE '{READY}' END"
+    f" {{}} WHEN {_ANY} THEN '{PENDING}' ELSE '{READY}' END"
+)
+#: The status of environment ``e`` beside `AT_WORK`, as `_found` has it.
+STATUS: Final = _STATUS.format(f"WHEN e.failure NOT IN ('', '{Environment.ACTION_FAILED}') THEN e.failure")
+#: The same as /v1 has it, see `Found.v1_status`.
+V1_STATUS: Final = _STATUS.format(
+    f"WHEN e.failure = '{Environment.ACTION_FAILED}' THEN '{Session.FAILED}' WHEN e.failure <> '' THEN e.failure"
 )
 #: Most values that a statement is given at once.
 _TOGETHER = 500
@@ -69,6 +74,14 @@ class Found:
     session_id: str
     #: The newest model; None where it was not asked for.
     model: dict[str, Any] | None = None
+    #: `Environment.failure`.
+    failure: str = ""
+
+    @property
+    def v1_status(self) -> str:
+        """The status as /v1 has it: there a failed action is a failed deployment (API.md 9)."""
+        acted = self.failure == Environment.ACTION_FAILED and not self.busy
+        return Session.FAILED if acted else self.status
 
     @property
     def busy(self) -> bool:
@@ -166,7 +179,8 @@ def _found(row: Sequence[Any]) -> Found:
     if task is not None:
         status = DELETING if kind == "destroy" else DEPLOYING
     else:
-        status = failure or (PENDING if open_drafts else READY)
+        failed = "" if failure == Environment.ACTION_FAILED else failure
+        status = failed or (PENDING if open_drafts else READY)
     updated = changed = _aware(updated)
     for at in (started, finished):
         if at is not None:
@@ -184,6 +198,7 @@ def _found(row: Sequence[Any]) -> Found:
         task or "",
         session or "",
         None if model is None else loads(bytes(model)),
+        failure,
     )
 
 

@@ -63,7 +63,7 @@ def whole(project_id: str | None) -> list[dict[str, Any]]:
     at = "replace(substr({}, 1, 19), ' ', 'T')" if on_sqlite() else _STAMP
     rows = fetch(
         f"SELECT e.id, e.name, e.project_id, e.version, e.description_text, {at.format('e.created')},"
-        f" {at.format('e.updated')}, {reading.STATUS} FROM environments_environment e{reading.AT_WORK}"
+        f" {at.format('e.updated')}, {reading.V1_STATUS} FROM environments_environment e{reading.AT_WORK}"
         f" WHERE {condition} ORDER BY e.name, e.id",
         values,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from vetro.engine.outcome import Outcome
 from vetro.model.copies import undeployed
@@ -17,7 +18,7 @@ from vetro.server.environments import fixed_properties, packages, queries
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.local.workspace import Workspace
 from vetro.server.tasks.claim import take
-from vetro.server.tasks.completion import finish
+from vetro.server.tasks.completion import LASTING, finish
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Task
 
@@ -47,7 +48,8 @@ def open_task(environment_id: str) -> Task | None:
 def _status(workspace: Workspace, environment_id: str, model: Mapping[str, Any]) -> str:
     if open_task(environment_id) is not None:
         return "deploying" if workspace.lock(environment_id).holder() is not None else "interrupted"
-    tasks = Task.objects.filter(environment_id=environment_id).order_by("-created", "-id")
+    tasks = Task.objects.filter(environment_id=environment_id, kind__in=LASTING).order_by("-created", "-id")
+    tasks = tasks.exclude(~Q(state="done"), kind="action")  # one that failed leaves what was before
     last = tasks.values_list("state", flat=True).first()
     states = State.objects.filter(environment_id=environment_id).order_by("-number")
     made_by = states.values_list("task_id", flat=True).first()

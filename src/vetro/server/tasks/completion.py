@@ -108,10 +108,21 @@ def _last_reports(task: Task) -> None:
         details = {name: error[name] for name in ("code", "kind", "hint", "position", "frames") if error.get(name)}
         reports.add(task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None)
     if task.kind in LASTING:
-        end = Text("Deployment finished")
-        if task.errors or task.warnings:
-            end = Text("Deployment finished with errors") if task.errors else Text("Deployment finished with warnings")
-        reports.add(task, log.END, end)
+        reports.add(task, log.END, _end_of_action(task) if task.kind == "action" and task.errors else end_of(task))
+
+
+def end_of(task: Task) -> str:
+    """What the history of a deployment ends with (API.md 8): actions are deployments there."""
+    if task.errors:
+        return Text("Deployment finished with errors")
+    return Text("Deployment finished with warnings") if task.warnings else Text("Deployment finished")
+
+
+def _end_of_action(task: Task) -> str:
+    method = (task.action or {}).get("method")
+    if task.state == "cancelled":
+        return Text("Action {method} was cancelled", method=method)
+    return Text("Action {method} failed", method=method)
 
 
 def text_of(error: Mapping[str, Any]) -> str:

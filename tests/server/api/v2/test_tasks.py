@@ -99,6 +99,24 @@ def test_actions_are_offered_and_called(ann: Any, environment: str, deploy: Depl
     assert reed.get(f"/v1/environments/{environment}/actions/{task['id']}").status_code == 403
 
 
+def test_a_failed_action_is_told_as_one(ann: Any, environment: str, deploy: Deploy, drain: Deploy) -> None:
+    deploy(tree("t1"))
+    begun = ann.post(f"/v2/environments/{environment}/actions/t1_water", {"args": {"litres": "many"}}).json()
+    drain()
+    task = ann.get(f"/v2/tasks/{begun['id']}").json()
+    assert (task["state"], task["kind"]) == ("failed", "action")
+    assert ann.get(f"/v2/tasks/{task['id']}/log").json()["items"][-1]["text"] == "Action water failed"
+    assert ann.get(f"/v2/environments/{environment}").json()["status"] == "ready"
+    assert [e["status"] for e in ann.get("/v2/environments").json()["items"]] == ["ready"]
+    assert ann.get(f"/v1/environments/{environment}").json()["status"] == "deploy failure"
+    reports = ann.get(f"/v1/environments/{environment}/deployments/{task['id']}").json()["reports"]
+    assert (reports[-1]["text"], reports[-1]["details"]) == ("Deployment finished with errors", None)
+    again = ann.post(f"/v2/environments/{environment}/actions/t1_water", {"args": {"litres": 1}}).json()
+    ann.post(f"/v2/tasks/{again['id']}/cancel", {})
+    assert ann.get(f"/v2/tasks/{again['id']}/log").json()["items"][-1]["text"] == "Action water was cancelled"
+    assert ann.get(f"/v2/environments/{environment}").json()["status"] == "ready"
+
+
 def test_secret_arguments_of_an_action_are_not_told(
     ann: Any, environment: str, deploy: Deploy, drain: Deploy, people: Any
 ) -> None:

@@ -42,10 +42,12 @@ from vetro.yaql.redact import MASK
 def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """The components, with state, addresses and actions; or the same without the shell, for live updates."""
     env_page = open_page(caller, environment)
+    task = newest_task(env_page.found)
     context = env_page.shell(
         "components",
         components=_components(env_page),
-        task=newest_task(env_page.found),
+        task=task,
+        action_failed=task is not None and task["kind"] == "action" and (task["errors"] or task["state"] != "done"),
         others=drafts.of_others(caller, env_page.found),
         outdated=len(drafts.outdated(caller, env_page.found)),
         watched=True,
