@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from django.db.models import Q
-
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
@@ -54,19 +52,17 @@ def of_tasks(tasks: Iterable[Mapping[str, Any]]) -> set[str]:
 def of_address(caller: Caller, parameters: Mapping[str, Any]) -> bool:
     """Whether an address is about a simulated environment that the caller sees: it names it by parameters, or a
     session, a task or a form of it. False for an address that is about none."""
-    found = None
     for name, value in parameters.items():
         what = name.removesuffix("_id")
         if what in ("task", "deployment"):
-            task = Task.objects.filter(id=value)
-            own = Q(id__in=task.values("environment_id"))
-            found = Environment.objects.filter(own | Q(sessions__id__in=task.values("session_id")))
-        elif what in _PATHS:
-            found = Environment.objects.filter(**{_PATHS[what]: value})
-        if found is not None:
+            # One after the other: together each environment of the project, and each of its drafts, was looked at.
+            task = Task.objects.filter(id=value).values_list("environment_id", "session_id").first() or ("", "")
+            what, value = ("environment", task[0]) if task[0] else ("session", task[1])
+        if what in _PATHS:
             break
-    if found is None:
+    else:
         return False
+    found = Environment.objects.filter(**{_PATHS[what]: value})
     if not caller.is_admin:
         found = found.filter(project_id=caller.project_id)
     cloud = found.values_list("cloud", flat=True).first()
