@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from vetro.clouds.proot.kind import ProotKind
 from vetro.engine.task.frames import Decoder, encode
 from vetro.engine.watching.states import State
-from vetro.server.environments.models import Environment
+from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.models import State as Model
 from vetro.server.setup import config
 from vetro.server.tasks import clock, members
@@ -420,7 +420,54 @@ def test_what_does_not_run_when_a_worker_begins_to_watch_is_started_once(ann: An
     assert whole(row) == "down"
 
 
-@pytest.mark.parametrize("why", ["new", "working", "elsewhere", "running", "followed"])
+@pytest.mark.parametrize("why", ["working", "quota"])
+def test_what_is_in_the_way_is_waited_for(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """What a task worked on, and what its project had no room for, was never started."""
+    from vetro.server.quotas.models import ProjectQuota
+
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    monkeypatch.setattr(watcher, "_LATER", 0.0)
+    before = working(row, Task.QUEUED)
+    if why == "working":
+        Environment.objects.filter(id=row.id).update(task_id=before.id)
+    else:
+        ProjectQuota.objects.create(project_id=row.project_id, name="tasks", most=1)
+    processes[0].say(off(row, "c-i"))
+    round_of(watch)
+    round_of(watch)
+    assert not Task.objects.filter(environment_id=row.id, kind="power").exists()
+    Task.objects.filter(id=before.id).update(state="done")
+    round_of(watch)
+    round_of(watch)
+    assert Task.objects.filter(environment_id=row.id, kind="power").count() == 1
+
+
+def test_what_was_said_is_written_when_the_database_comes_back(
+    ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of what the process had said was lost, and what had been told before was believed for ever."""
+    from django.db import OperationalError
+
+    rows = [made(ann, app("a", instance(name)), name=name) for name in ("one", "two")]
+    watch, processes = watching()
+    round_of(watch)
+
+    def away(*values: Any) -> bool:
+        raise OperationalError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watcher.recovery, "start", away)
+        processes[0].say(off(rows[0], f"c-{rows[0].name}"), off(rows[1]))
+        with pytest.raises(OperationalError):
+            round_of(watch)
+    round_of(watch)
+    assert whole(rows[1]) == "down"
+    assert Task.objects.filter(environment_id=rows[0].id, kind="power").count() == 1
+
+
+@pytest.mark.parametrize("why", ["new", "working", "elsewhere", "running", "followed", "deleted"])
 def test_what_is_not_started(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     watch, processes = watching()
     if why == "new":  # it came to be under the watcher's eyes
@@ -435,6 +482,8 @@ def test_what_is_not_started(ann: Any, watching: Any, monkeypatch: pytest.Monkey
     (process,) = processes
     if why == "working":
         Environment.objects.filter(id=row.id).update(task_id=working(row, Task.QUEUED).id)
+    if why == "deleted":  # somebody wanted that, and some of it could not be
+        Environment.objects.filter(id=row.id).update(failure=Session.DELETE_FAILED)
     process.say(off(row, *([] if why == "running" else ["c-i"])))
     round_of(watch)
     assert not Task.objects.filter(environment_id=row.id, kind="power").exists()

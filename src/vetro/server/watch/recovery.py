@@ -9,21 +9,22 @@ from vetro.server.caller import SYSTEM
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.environments import power
-from vetro.server.environments.models import Environment
+from vetro.server.environments.errors import Busy
+from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import ServiceError
+from vetro.server.quotas.errors import QuotaBusy
 
 _log = logging.getLogger("vetro.worker")
 
 
-def start(config: Config, environment_id: str, servers: Collection[str]) -> bool:
+def start(config: Config, environment_id: str, servers: Collection[str]) -> bool | None:
     """Begins a task that starts these servers (ids) in order, where they live on a machine of ours; whether it did.
 
-    Elsewhere the cloud itself says what runs after an outage.
-
-    Not what somebody stopped; and nothing while a task works on the environment, which will find them itself.
+    Elsewhere the cloud itself says what runs after an outage. Not what somebody stopped, nor what somebody wanted to
+    delete. None while something is in the way: a task that works on the environment, too many tasks of its project.
     """
     row = Environment.objects.filter(id=environment_id).first()
-    if row is None:
+    if row is None or row.failure == Session.DELETE_FAILED:
         return False
     kind = cloud_settings.kind(config, row.cloud)
     wanted = set(servers) - row.stopped.keys()
@@ -31,6 +32,8 @@ def start(config: Config, environment_id: str, servers: Collection[str]) -> bool
         return False
     try:
         task = power.change(SYSTEM, environment_id, "start", only=wanted)
+    except (Busy, QuotaBusy):
+        return None
     except ServiceError as error:
         _log.warning("servers of environment %s do not run and are not started: %s", environment_id, error.message)
         return False

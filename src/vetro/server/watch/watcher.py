@@ -19,7 +19,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +55,9 @@ _COLLECT = 1.0
 _LEASES = 2
 #: Environments that are taken up in one round, and seconds until one is tried again that could not be taken.
 _AT_ONCE, _AGAIN = 50, 60.0
-#: Seconds after its start within which a worker that begins to watch starts what should run.
-_STARTING = 60.0
+#: Seconds beyond the leases of who watched before within which a worker that was started starts what should run, and
+#: until that is tried again where something is in the way.
+_STARTING, _LATER = 60.0, 10.0
 #: Seconds for which environments are taken up in one round; one more begins within them.
 _READ = 5.0
 
@@ -92,6 +93,8 @@ class Watcher:
         self._begun = time.monotonic()
         #: Environments that were there when this worker began to watch and that nobody has looked at since.
         self._first: set[str] | None = None
+        #: Of those the ones of which something does not run: when it is tried to start it, and the servers (ids).
+        self._off: dict[str, tuple[float, Collection[str]]] = {}
         self._next = dict.fromkeys(("lead", "targets", "mark", "write"), 0.0)
 
     def start(self) -> None:
@@ -141,6 +144,7 @@ class Watcher:
             self._listen(0.5)
             if time.monotonic() - self._heard > SILENT:
                 raise HostUnavailable("the process that watches says nothing")
+            self._start()
             if self._told and self._due("write", _COLLECT):
                 self._write()
             # Nothing is believed on while something cannot be written.
@@ -166,7 +170,8 @@ class Watcher:
         }
         now = time.monotonic()
         if self._first is None:  # who follows on another worker starts nothing
-            self._first = set(there) if now - self._begun < _STARTING else set()
+            starting = _STARTING + _LEASES * float(self._config["worker.lease_seconds"])
+            self._first = set(there) if now - self._begun < starting else set()
         self._later = {id: at for id, at in self._later.items() if id in there and at > now}
         gone = [id for id in self._watched if id not in there]
         # What a task works on changes under the watcher's eyes: it is looked at again when the task has ended.
@@ -269,15 +274,29 @@ class Watcher:
             for item in message["environments"] if message["t"] == "changes" else ():
                 if item["id"] not in self._watched or self._watched[item["id"]][0] != item["number"]:
                     continue  # a task works on it, or has
-                if self._first and item["id"] in self._first:
-                    self._first.discard(item["id"])
-                    if item.get("off") and recovery.start(self._config, item["id"], item["off"]):
-                        continue
+                if item["id"] in self._off or (self._first and item["id"] in self._first):
+                    # No database here: what was read is not said again.
+                    self._off[item["id"]] = (0.0, item.get("off") or ())
                 number, kept = self._told.get(item["id"], (item["number"], {}))
                 if number != item["number"]:
                     kept = {}
                 kept.update({component["id"]: component for component in item["components"]})
                 self._told[item["id"]] = (item["number"], kept)
+
+    def _start(self) -> None:
+        """Has what should run be started, each environment once, as soon as nothing is in the way."""
+        now = time.monotonic()
+        for id in [id for id, (at, _) in self._off.items() if at <= now][:_AT_ONCE]:
+            _, servers = self._off[id]
+            begun = bool(servers) and recovery.start(self._config, id, servers)
+            if begun is None:
+                self._off[id] = (time.monotonic() + _LATER, servers)
+                continue
+            del self._off[id]
+            if self._first is not None:
+                self._first.discard(id)
+            if begun:
+                self._told.pop(id, None)  # nobody is told that it is down
 
     def _write(self) -> None:
         if leads(self._config, self._member) != self._led:  # somebody else does it now, or will begin anew
