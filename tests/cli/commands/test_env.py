@@ -280,14 +280,18 @@ def test_what_an_archive_says_is_asked_once(place: Place, monkeypatch: pytest.Mo
 
 def test_servers_are_stopped_and_started(place: Place) -> None:
     place.deploy()
-    for action, done in (("stop", "stopped"), ("start", "started"), ("restart", "restarted")):
+    for action, doing, done in (
+        ("stop", "Stopp", "stopped"),
+        ("start", "Start", "started"),
+        ("restart", "Restart", "restarted"),
+    ):
         told = place.ok("env", action, "e").output
-        assert f"environment 'e' is {done}" in told and f"Server e-1 is {done}" in told
+        assert f"environment 'e' is {done}" in told and f"{doing}ing server e-1" in told
     server = "e-1"
     assert f"'{server}' of environment 'e' is stopped" in place.ok("env", "stop", "e", server).output
     # An action on it ends with the reason, a deployment starts it.
     assert f"server '{server}' is switched off; start it first" in place.refused("env", "action", "e", "open")
-    assert f"Server {server} is started" in place.ok("env", "deploy", "e").output
+    assert f"Starting server {server}" in place.ok("env", "deploy", "e").output
     assert "opened: 1" in place.ok("env", "action", "e", "open").output
     assert "no server, 'nothing'" in place.refused("env", "stop", "e", "nothing")
     assert place.data("env", "show", "e")["status"] == "ready"

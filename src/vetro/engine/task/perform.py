@@ -33,9 +33,9 @@ VALUE_SHARE = 4
 
 
 _SWITCHING = {
-    "start": "Server {} is started",
-    "stop": "Server {} is stopped",
-    "restart": "Server {} is restarted",
+    "start": "Starting server {}",
+    "stop": "Stopping server {}",
+    "restart": "Restarting server {}",
 }
 
 
@@ -214,7 +214,8 @@ class Performance:
     def _switch(self) -> None:
         """Starts and stops servers, step by step; what fails keeps no others from being tried. Raises `CloudError`.
 
-        The key of each effect says which step it is: ``power0``, ``power1``…
+        The key of each effect says which step it is: ``power0``, ``power1``… Before a deployment what fails is a
+        warning only: the deployment may be what takes the server away, or makes it anew.
         """
         failed: list[str] = []
         for number, step in enumerate(self.task.power):
@@ -224,8 +225,14 @@ class Performance:
                 about = {"id": server["component"], "level": "info", "text": _SWITCHING[action].format(server["name"])}
                 self.effects.begin(f"{key}/{server['id']}", "report", about)
             told = self.effects.perform(key, "server.power", {"action": action, "servers": list(names)})
-            failed += [_failed(action, names[id], why) for id, why in told["failed"].items()]
-        if failed:
+            for server in step["servers"]:
+                if (why := told["failed"].get(server["id"])) is None:
+                    continue
+                failed.append(_failed(action, names[server["id"]], why))
+                if self.task.kind != "power":
+                    about = {"id": server["component"], "level": "warning", "text": failed[-1]}
+                    self.effects.begin(f"{key}/{server['id']}/failed", "report", about)
+        if failed and self.task.kind == "power":
             raise CloudError(failed[0] if len(failed) == 1 else "; ".join(failed))
 
     def _answer_questions(self) -> None:

@@ -1,7 +1,7 @@
 """Starting, stopping and restarting servers of an environment, as a task of kind ``power``; which ones are to run.
 
-What was stopped is noted when the journal says that it was done (`Environment.stopped`), so whatever kills whom, it is
-either noted and done or neither. A deployment starts what was stopped before anything else: it works on all of it.
+What was stopped is noted when the journal says that it was done, or begun (`Environment.stopped`), so whatever kills
+whom, what somebody stopped is noted. A deployment starts what was stopped before anything else: it works on all of it.
 """
 
 from __future__ import annotations
@@ -85,17 +85,28 @@ def before_deployment(row: Environment, model: Mapping[str, Any]) -> Steps:
 
 
 def settle(row: Environment, task: Task) -> None:
-    """Notes which servers a task has stopped and started, inside the transaction that ends it."""
+    """Notes which servers a task has stopped and started, inside the transaction that ends it.
+
+    Of a stop that was cut off nobody knows how far it came. It counts: what is noted and runs is told as running, and
+    the next deployment starts all of it.
+    """
     done = task.spec.get("power") or ()
     if not done:
         return
-    ended = JournalEntry.objects.filter(task=task, kind="server.power").exclude(ended=None)
-    results = {entry.key: entry.result or {} for entry in ended}
+    begun = JournalEntry.objects.filter(task=task, kind="server.power")
+    results = {entry.key: entry.result or {} if entry.ended is not None else None for entry in begun}
     stopped, person = dict(row.stopped), str(task.spec["identities"]["caller"]["user"]["name"])
     note = {"by": person, "at": stamp(clock.read())}
     for number, step in enumerate(done):
-        result = results.get(f"power{number}")
-        if result is None or result.get("error") is not None:
+        key = f"power{number}"
+        if key not in results:
+            continue
+        result = results[key]
+        if result is None:
+            if step["action"] != "stop":
+                continue
+            result = {}
+        if result.get("error") is not None:
             continue
         failed = (result.get("answer") or {}).get("failed") or {}
         for server in step["servers"]:

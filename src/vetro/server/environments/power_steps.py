@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from vetro.clouds.interface import PowerAction
@@ -51,15 +52,33 @@ def machines(root: Mapping[str, Any] | None) -> list[list[Machine]]:
         needs[id] = {home[name] for value in values for name in references(value, home)} - {id}
         servers = dict(found for obj in parts if (found := server_of(obj)) is not None)
         own[id] = [Machine(server, name, id, label_of(item)) for server, name in servers.items()]
-    waves: list[list[Machine]] = []
-    left = list(needs)
-    while left:
-        waiting = set(left)
-        ready = [id for id in left if not needs[id] & waiting] or left[:1]
-        waves.append([machine for id in ready for machine in own[id]])
-        waiting.difference_update(ready)
-        left = [id for id in left if id in waiting]
+    waves = ([machine for id in wave for machine in own[id]] for wave in _waves(needs))
     return [wave for wave in waves if wave]
+
+
+def _waves(needs: Mapping[str, set[str]]) -> list[list[str]]:
+    """Ids, those first that others need. Each need is looked at twice: tenants write them, and pages wait for this."""
+    users: dict[str, list[str]] = {id: [] for id in needs}
+    for id, wanted in needs.items():
+        for other in wanted:
+            users[other].append(id)
+    missing = {id: len(wanted) for id, wanted in needs.items()}
+    waves: list[list[str]] = []
+    rest = iter(needs)
+    ready = [id for id in needs if not missing[id]]
+    while ready or (ready := list(islice((id for id in rest if id in missing), 1))):  # the first one of a circle
+        waves.append(ready)
+        for id in ready:
+            del missing[id]
+        ready = []
+        for id in waves[-1]:
+            for user in users[id]:
+                if user in missing:
+                    missing[user] -= 1
+                    if not missing[user]:
+                        ready.append(user)
+    place = {id: number for number, id in enumerate(needs)}
+    return [sorted(wave, key=place.__getitem__) for wave in waves]
 
 
 def steps(waves: Sequence[Sequence[Machine]], action: PowerAction, wanted: Collection[str]) -> Steps:
