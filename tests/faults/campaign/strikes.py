@@ -16,6 +16,8 @@ from tests.faults.campaign.processes import kill, state_of
 
 #: How often each kind of process is chosen.
 WEIGHTS = {"worker": 4, "host": 4, "task": 4, "http": 3, "zygote": 2, "forker": 2, "serve": 1}
+#: Of the work, the part over which kills are spread: what is left at the end may all be done within one look.
+SPREAD = 0.75
 #: A worker is halted for so many leases.
 FROZEN = 2.5
 
@@ -53,7 +55,7 @@ class Pace:
             return False
         if self._every:
             return time.monotonic() >= self._last + strike.pause * self._every
-        return self._progress() >= self._count / self._most
+        return self._progress() >= SPREAD * self._count / self._most
 
     def struck(self) -> None:
         """Somebody was killed."""
