@@ -164,6 +164,7 @@ def test_an_agent_that_never_comes_is_told_with_what_nova_shows(
         host.perform(f"0/{number}", "stack.push", {**push, "known": None})
     (stack,) = fake.stacks.values()
     stack["resources"] = [{"resource_name": "web", "resource_type": "OS::Nova::Server", "physical_resource_id": "n1"}]
+    fake.servers = {"n1": {"id": "n1", "name": "web", "status": "ACTIVE"}}
     if status == 200:
         fake.answers["nova", "/servers/n1/action"] = {"output": output.replace(PASSWORD, password(config))}
     told: queue.Queue[Any] = queue.Queue()

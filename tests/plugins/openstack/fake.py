@@ -246,6 +246,9 @@ class Fake(ThreadingHTTPServer):
                 record["status"] = record.pop("next")
             return 200, {"server": {key: value for key, value in shown.items() if key != "next"}}
         ((name, more),) = action.items()
+        if name == "os-getConsoleOutput":
+            found = self.answers.get(("nova", f"/servers/{record['id']}/action"))
+            return (404, None) if found is None else (200, found)
         self.acted.append((record["id"], name))
         kind = f"{name} {more['type']}" if name == "reboot" else name
         allowed, then = {

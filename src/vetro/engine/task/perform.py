@@ -145,7 +145,7 @@ class Performance:
             value = session.call(method, (), self.task.args, object_id=object_id, public_only=public_only)
             result = session.run(lambda: plain_result(session, value))
         elif self.task.kind == "action":
-            raise BadTask(f"the model is empty: there is no object for action '{method}'")
+            raise BadTask(Text("the model is empty: there is no object for action '{method}'", method=method))
         return session.finalize(), result
 
     def static(self, session: Session) -> tuple[Any, Any]:
@@ -242,7 +242,7 @@ class Performance:
         """
         known = self.installation.answering.get(self._method())
         if known is None:
-            raise BadTask(f"this installation answers no questions of kind '{self.task.method}'")
+            raise BadTask(Text("this installation answers no questions of kind '{kind}'", kind=self.task.method))
         answer, number = known(self), 0
         told: dict[str, Any] = {}
         while (question := self.effects.perform(f"question{number}", "question", told)) is not None:
@@ -257,12 +257,12 @@ class Performance:
 
     def _method(self) -> str:
         if self.task.method is None:
-            raise BadTask(f"a task of kind '{self.task.kind}' needs the name of a method")
+            raise BadTask(Text("a task of kind '{kind}' needs the name of a method", kind=self.task.kind))
         return self.task.method
 
     def _class(self) -> Any:
         if self.task.on_class is None or not self.task.on_class.get("name"):
-            raise BadTask(f"a task of kind '{self.task.kind}' needs a class")
+            raise BadTask(Text("a task of kind '{kind}' needs a class", kind=self.task.kind))
         return self.task.on_class
 
     def _finished(self, session: Session, value: Any) -> Any:
