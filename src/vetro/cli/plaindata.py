@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 #: More is no model or data file; `/dev/zero` and logs end here instead of filling memory.
@@ -24,7 +26,17 @@ class DataError(Exception):
 
 def load_data(path: str) -> Any:
     """Data of a JSON or YAML file; ``-`` is standard input. Raises `DataError`."""
-    name = "standard input" if path == "-" else path
+    name = _name_of(path)
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{name} is no UTF-8 text", "the data is a JSON or YAML file") from None
+    return parse_data(text, name)
+
+
+def read_bytes(path: str) -> bytes:
+    """What a file holds; ``-`` is standard input. Raises `DataError`."""
+    name = _name_of(path)
     try:
         if path == "-":
             content = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -37,11 +49,23 @@ def load_data(path: str) -> Any:
         raise DataError(f"{name!r} is no file name") from None
     if len(content) > MAX_BYTES:
         raise DataError(f"{name} has more than {MAX_BYTES // 1024 // 1024} MiB")
+    return content
+
+
+def _name_of(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def write_private(path: str, content: bytes) -> None:
+    """Writes a file that only its owner can read: there may be secrets. It is there as a whole or not at all."""
+    draft = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(f"{name} is no UTF-8 text", "the data is a JSON or YAML file") from None
-    return parse_data(text, name)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def parse_data(text: str, name: str) -> Any:

@@ -10,11 +10,12 @@ import pytest
 from django.test import Client
 
 from tests.server.web.pagekit import followed, opened
+from vetro.model.files import file_in
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import service
 from vetro.server.forms import form_session
 from vetro.server.tasks.models import Task
-from vetro.server.web.views.actions.result import file_in, shape_of
+from vetro.server.web.views.actions.result import shape_of
 
 Browser = Callable[[Any], Client]
 

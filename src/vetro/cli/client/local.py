@@ -72,6 +72,7 @@ _ROUTES: Final = tuple(
         ("PUT", "/sessions/{}/model", "sessions:write_model", "whole"),
         ("POST", "/sessions/{}/components", "sessions:add_component", "whole"),
         ("PUT", "/sessions/{}/components/{}", "sessions:change_component", "whole"),
+        ("DELETE", "/sessions/{}/components/{}", "sessions:remove_component"),
         ("GET", "/tasks", "local:list_tasks"),
         ("GET", "/tasks/{}", "local:show_task"),
         ("GET", "/tasks/{}/log", "local:read_log"),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
-from vetro.cli.arguments import read_data, yaml_value
+from vetro.cli.arguments import read_data, secret_option, values_at_paths
 from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
 from vetro.cli.name_completion import environments
@@ -38,8 +38,9 @@ from vetro.cli.task_run import KindName, run_options
     "pairs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="One property; the value is YAML. a.b reaches inside. Repeatable.",
+    help="One property; the value is YAML, or @FILE: its text. a.b reaches inside. Repeatable.",
 )
+@secret_option
 @click.option(
     "--driver",
     type=KindName(),
@@ -62,6 +63,7 @@ def command(
     app_name: str | None,
     answers_path: str | None,
     pairs: tuple[str, ...],
+    secrets: tuple[str, ...],
     driver: str,
     script: str | None,
     dry_run: bool,
@@ -83,13 +85,14 @@ def command(
       vetro deploy ./apps --class com.example.Web --set port=8080 --env shop
       vetro deploy ./apps --env shop --set greeting=Hello --set server.flavor=m1.large
       vetro deploy ./my.app --answers answers.yaml --driver record
+      vetro deploy ./my.app --secret password --set certificate=@site.pem
       vetro deploy com.example.Web/1.2 --context vetro.example.com --plan
       vetro env show shop; vetro env destroy shop
     """
     from vetro.cli.environments import deployment
 
     given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
-    answers = _answers(answers_path, pairs)
+    answers = _answers(answers_path, pairs, secrets)
     for one, other in (("--detach", "--plan"), ("--dry-run", "--plan"), ("--dry-run", "--detach")):
         chosen = {"--detach": detach, "--plan": plan, "--dry-run": dry_run}
         if chosen[one] and chosen[other]:
@@ -105,24 +108,9 @@ def command(
         deployment.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
 
 
-def _answers(path: str | None, pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Property values by name; ``a.b=1`` becomes a value inside of ``a``."""
-    answers: dict[str, Any] = {}
-    if path is not None:
-        data = read_data(path)
-        if not isinstance(data, Mapping):
-            out.fail(f"{path} holds no property values", "write a mapping: 'name: value' lines")
-        answers.update(data)
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        parts = key.split(".")
-        if not equals or not all(part.isidentifier() for part in parts):
-            raise click.BadParameter(f"'{pair}' is not of the form NAME=VALUE", param_hint="--set")
-        target = answers
-        for part in parts[:-1]:
-            inner = target.get(part)
-            if not isinstance(inner, dict):
-                inner = target[part] = dict(inner) if isinstance(inner, Mapping) else {}
-            target = inner
-        target[parts[-1]] = yaml_value(value)
-    return answers
+def _answers(path: str | None, pairs: tuple[str, ...], secrets: tuple[str, ...]) -> dict[str, Any]:
+    """Property values by name."""
+    data = {} if path is None else read_data(path)
+    if not isinstance(data, Mapping):
+        out.fail(f"{path} holds no property values", "write a mapping: 'name: value' lines")
+    return values_at_paths(data, pairs, secrets)

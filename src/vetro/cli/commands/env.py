@@ -18,6 +18,10 @@ TABLE: Table = {
         "env_lifecycle:action_command",
         "Run a public method of an application; its result goes to standard output.",
     ),
+    "remove": (
+        "env_lifecycle:remove_command",
+        "Remove one application of an environment, with all that it owns; the others stay.",
+    ),
     "destroy": ("env_lifecycle:destroy_command", "Destroy everything in an environment, then the environment."),
     "start": (
         "env_power:start_command",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
-from vetro.cli.arguments import named_values
+from vetro.cli.arguments import content_of, named_values, read_data, secret_option
 from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
-from vetro.cli.environments import lifecycle
+from vetro.cli.environments import actions, lifecycle, removal
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import KindName, run_options, workspace_option
 
@@ -74,7 +76,20 @@ def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
 @click.argument("name", shell_complete=environments)
 @click.argument("method")
 @click.option("--app", metavar="NAME", help="Application (name or id) when there are several; any object id.")
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Argument; the value is YAML. Repeatable.")
+@click.option(
+    "--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Argument: YAML, or @FILE: its text. Repeatable."
+)
+@click.option(
+    "--file", "files", multiple=True, metavar="NAME=PATH", help="Argument that is a file (io.murano.File). Repeatable."
+)
+@secret_option
+@click.option("--answers", metavar="FILE", type=click.Path(), help="Arguments (JSON or YAML); '-': standard input.")
+@click.option(
+    "--save",
+    metavar="PATH",
+    type=click.Path(),
+    help="Save the result there: a file as it is, text as text, anything else as JSON.",
+)
 @context_option
 @out.output_option("yaml", "json")
 @run_options
@@ -83,20 +98,66 @@ def action_command(
     method: str,
     app: str | None,
     pairs: tuple[str, ...],
+    files: tuple[str, ...],
+    secrets: tuple[str, ...],
+    answers: str | None,
+    save: str | None,
     output: str,
     workspace: str | None,
     **options: Any,
 ) -> None:
     """Run a public method of an application; its result goes to standard output.
 
+    What stands on a command line can be read by everybody on the machine: give passwords with --secret, or in a file.
+
     \b
     Examples:
       vetro action shop restart
-      vetro action shop backup --app db --arg target=/srv
+      vetro action shop backup --app db --arg target=/srv --save backups/
+      vetro action shop restore --file dump=backups/shop.sql.gz
+      vetro action shop setPassword --secret password
+      pass shop | vetro action shop setPassword --arg password=@-
     """
-    args = named_values(pairs, "--arg")
+    args = {**named_values(pairs, "--arg", secrets), **_files(files)}
+    if answers is not None:
+        data = read_data(answers)
+        if not isinstance(data, Mapping):
+            out.fail(f"{answers} holds no arguments", "write a mapping: 'name: value' lines")
+        args = {**data, **args}
     with out.explained(), server(workspace) as client:
-        lifecycle.action(client, name, method, app, args, output, **options)
+        actions.action(client, name, method, app, args, save, output, **options)
+
+
+def _files(pairs: tuple[str, ...]) -> dict[str, Any]:
+    from vetro.model.files import file_object
+
+    made = {}
+    for pair in pairs:
+        name, equals, path = pair.partition("=")
+        if not equals or not name.isidentifier() or not path:
+            raise click.BadParameter(f"'{pair}' is not of the form NAME=PATH", param_hint="--file")
+        made[name] = file_object("" if path == "-" else os.path.basename(path), content_of(path))
+    return made
+
+
+@click.command("remove")
+@click.argument("name", shell_complete=environments)
+@click.argument("app")
+@click.option("--plan", is_flag=True, help="Show what would be removed instead.")
+@context_option
+@run_options
+def remove_command(name: str, app: str, plan: bool, workspace: str | None, **options: Any) -> None:
+    """Remove one application of an environment, with all that it owns; the others stay.
+
+    APP is its name or id. One that others use is not removed.
+
+    \b
+    Examples:
+      vetro env remove shop blog --plan
+      vetro env remove shop blog
+    """
+    with out.explained(), server(workspace, scratch=plan) as client:
+        removal.remove(client, name, app, plan, **options)
 
 
 @click.command("destroy")
@@ -108,7 +169,7 @@ def action_command(
 def destroy_command(name: str, keep: bool, abandon: bool, workspace: str | None, **options: Any) -> None:
     """Destroy everything in an environment, then the environment."""
     with out.explained(), server(workspace) as client:
-        lifecycle.destroy(client, name, keep, abandon, **options)
+        removal.destroy(client, name, keep, abandon, **options)
 
 
 @click.command("health")

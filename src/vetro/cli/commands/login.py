@@ -7,7 +7,6 @@ import ipaddress
 import os
 import re
 import socket
-import sys
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,10 +14,9 @@ from urllib.parse import urlsplit
 import click
 
 from vetro.cli import output as out
+from vetro.cli.arguments import secret_line
 from vetro.cli.client.contexts import Context, check_name, find, read_contexts, write_contexts
 from vetro.cli.client.requests import Client, ClientError, Refused, failure_of
-
-_LONGEST = 4096
 
 
 @click.command("login")
@@ -139,14 +137,7 @@ def _name_for(address: str, contexts: Any) -> str:
 
 
 def _secret(label: str) -> str:
-    """One line of standard input; at a terminal it is asked for and not shown."""
-    if sys.stdin.isatty():
-        text = str(click.prompt(label, hide_input=True, err=True))
-    else:
-        text = sys.stdin.readline(_LONGEST)
-    text = text.strip("\r\n")
-    if not text.strip():
-        out.fail(f"the {label.lower()} is empty", "write it to standard input, in one line")
+    text = secret_line(label)
     return text.strip() if label != "Password" else text
 
 

@@ -18,7 +18,6 @@ from vetro.cli.summary import outputs, rows
 from vetro.cli.task_run import chosen_cloud
 from vetro.model.environment import Environment
 from vetro.server.config import cloud_settings
-from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
 #: The status of an environment of this machine from which everything was destroyed.
@@ -277,93 +276,6 @@ def power(client: Client, name: str, action: str, what: str, **options: Any) -> 
     finish(client, task, environment, show=False, names=names, what=doing, **options)
     about = f"'{what}' of environment '{environment['name']}'" if what else f"environment '{environment['name']}'"
     out.note(out.style(f"{about} is {done}", fg="green"))
-
-
-def action(
-    client: Client, name: str, method: str, app: str | None, args: Mapping[str, Any], output: str, **options: Any
-) -> None:
-    """`vetro env action`."""
-    environment = find.environment(client, name)
-    if is_local(client):
-        client.require_free(environment["id"])
-    known = list(client.items(f"/environments/{environment['id']}/actions"))
-    names = {row["object_id"]: row["object_name"] for row in known}
-    if not all(names.values()):
-        # Those without a name of their own go by what 'vetro env show' calls them.
-        names = {**names_in(newest(client, environment)), **{key: name for key, name in names.items() if name}}
-    about = "class" if client.local else "object_id"
-    chosen = chosen_action(known, names, method, app, environment["name"], about)
-    task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
-    ended = finish(client, task, environment, show=False, names=names, what=f"running {method}", **options)
-    out.print_data(ended["result"], output)
-
-
-def chosen_action(
-    known: list[dict[str, Any]],
-    names: Mapping[str, str],
-    method: str,
-    app: str | None,
-    environment: str,
-    about: str = "object_id",
-) -> dict[str, Any]:
-    """The action ``method`` of ``known`` ones, of application ``app``: an id, a class, or one of ``names`` (by id).
-
-    ``about``: what is said of those among which to choose. Raises `NotFound` where there is none, or more than one,
-    or where it cannot be called now.
-    """
-    called = {row["object_id"]: names.get(row["object_id"]) or row["object_id"] for row in known}
-    of_app = [row for row in known if app in (None, row["object_id"], called[row["object_id"]], row["class"])]
-    if not of_app:
-        there = ", ".join(sorted(set(called.values()))) or "no actions at all"
-        what = f"application '{app}' with actions" if app else "action"
-        raise find.NotFound(f"environment '{environment}' has no {what}", f"there are {there}")
-    found = [row for row in of_app if method in (row["name"], row["id"])]
-    if not found:
-        methods = sorted({row["name"] for row in of_app})
-        close = suggest(method, methods)
-        raise find.NotFound(
-            f"there is no action '{method}'", f"did you mean '{close}'?" if close else f"there are {', '.join(methods)}"
-        )
-    if len(found) > 1:
-        alike = len({called[row["object_id"]] for row in found}) < len(found)
-        objects = ", ".join(f"{called[row['object_id']]} ({row['object_id' if alike else about]})" for row in found)
-        raise find.NotFound(f"{len(found)} objects have an action '{method}'", f"say which with --app: {objects}")
-    if not found[0]["enabled"]:
-        raise NotThere(f"action '{method}' is switched off")
-    return found[0]
-
-
-def destroy(client: Client, name: str, keep: bool, abandon: bool, **options: Any) -> None:
-    """`vetro env destroy`."""
-    environment = find.environment(client, name)
-    label = environment["name"]
-    options["what"] = "destroying"
-    if keep and client.local:
-        names = names_in(newest(client, environment))
-        task = client.post(f"/environments/{environment['id']}/empty")
-        finish(client, task, environment, names=names, **options)
-        return
-    if keep:
-        session = client.post(f"/environments/{environment['id']}/sessions")
-        try:
-            model = client.get(f"/sessions/{session['id']}/model")
-            client.put(f"/sessions/{session['id']}/model", {**model, "services": []})
-        except ClientError:
-            discard(client, session)
-            raise
-        names = names_in(newest(client, environment))
-        finish(client, begin(client, session, True), environment, show=False, names=names, **options)
-        out.note(out.style(f"environment '{label}' is empty", fg="green"))
-        return
-    names = {} if abandon else names_in(newest(client, environment))
-    task = client.delete(f"/environments/{environment['id']}", abandon=True if abandon else None)
-    if abandon:
-        out.note(f"environment '{label}' is forgotten; what it deployed is still there")
-        return
-    if task is not None:
-        ended = follow(client, task, names=names, environment=label, **options)
-        conclude(client, ended, label)
-    out.note(out.style(f"environment '{label}' is gone", fg="green"))
 
 
 def task_of(client: Client, wanted: str) -> tuple[dict[str, Any], str]:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-import click
-
-from vetro.cli.arguments import yaml_value
-from vetro.cli.plaindata import DataError, json_text, load_data, yaml_text
+from vetro.cli.arguments import values_at_paths
+from vetro.cli.plaindata import DataError, json_text, load_data, write_private, yaml_text
 from vetro.forms.model import Form, Page
 from vetro.forms.sessions import FormSession, Turn, Work
 from vetro.yaql.didyoumean import suggest
@@ -45,19 +42,7 @@ def read_answers(path: str | None, pairs: Iterable[str], *, texts: bool) -> Give
         if data is not None and not isinstance(data, Mapping):
             raise DataError(f"{path} holds no answers", "write a mapping: 'name: value' lines")
         given.update(data or {})
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        steps = name.split(".")
-        if not equals or not all(steps):
-            raise click.BadParameter(f"'{pair}' is not of the form NAME=VALUE", param_hint="--set")
-        target = given
-        for step in steps[:-1]:
-            inner = target.get(step)
-            inner = dict(inner) if isinstance(inner, Mapping) else {}
-            target[step] = inner
-            target = inner
-        target[steps[-1]] = value if texts and value[:1] not in ("[", "{") else yaml_value(value)
-    return given
+    return values_at_paths(given, tuple(pairs), (), texts=texts)
 
 
 def of_page(form: Form, page: Page, given: Given) -> Given:
@@ -139,14 +124,7 @@ def kept_answers(form_session: FormSession, work: Work, given: Given) -> Given:
 def write_answers(path: str, answers: Given) -> None:
     """Writes a file that only its owner can read: there may be secrets. JSON where the name says so, else YAML."""
     text = json_text(answers) if path.endswith(".json") else yaml_text(answers)
-    draft = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_private(path, f"{text}\n".encode())
 
 
 def free_name(title: str) -> str:

@@ -141,3 +141,8 @@ def change_component(
     environment_id = lookup.session(caller, session_id)
     session, view = components.put(caller, environment_id, session_id, object_id, given, revision)
     return component_json(components.find(view, object_id)), session.revision
+
+
+def remove_component(caller: Caller, session_id: str, object_id: str, revision: int | None = None) -> None:
+    """Removes an object with all that it owns. What is deployed goes when the draft is deployed."""
+    components.remove(caller, lookup.session(caller, session_id), session_id, object_id, revision)

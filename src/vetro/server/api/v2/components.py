@@ -14,7 +14,7 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.sessions import REVISION, revision_of
 from vetro.server.api.v2.shapes import Model, Page
-from vetro.server.environments import components, lookup
+from vetro.server.environments import components
 
 routes = Routes("components")
 _EXAMPLE = {"?": {"type": "com.example.Shop", "name": "my shop"}, "title": "Flowers"}
@@ -110,6 +110,5 @@ def remove_component(
     if_match: Annotated[str | None, Header(alias="If-Match")] = None,
 ) -> Answer:
     """Removes an object with all that it owns. What is deployed goes when the draft is deployed."""
-    caller = who(request)
-    components.remove(caller, lookup.session(caller, session_id), session_id, object_id, revision_of(if_match))
+    answers.remove_component(who(request), session_id, object_id, revision_of(if_match))
     return nothing()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +12,7 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
+from vetro.model.files import as_file, file_in
 from vetro.model.header import label_of_type
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
@@ -23,8 +21,6 @@ from vetro.server.tasks.models import Task
 from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import missing, page, render
 
-_FILE = "base64Content"
-_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*/[A-Za-z0-9][A-Za-z0-9.+-]*")
 #: Rows and columns of a table; what is larger is shown as JSON.
 _ROWS, _COLUMNS = 1000, 12
 #: Characters that are shown; the rest is for the download.
@@ -67,33 +63,13 @@ def download(request: HttpRequest, caller: Caller, task: str) -> HttpResponse:
     row = _task(caller, task)
     if row.state != "done":
         raise missing(_("result"))
-    found = file_in(row.result)
-    if found is not None:
-        name, kind, data = found
-    elif isinstance(row.result, str):
-        name, kind, data = "result.txt", "text/plain; charset=utf-8", row.result.encode("utf-8", "replace")
-    else:
-        text = json.dumps(row.result, ensure_ascii=False, indent=2)
-        name, kind, data = "result.json", "application/json", text.encode("utf-8", "replace")
+    name, kind, data = as_file(row.result)
     answer = HttpResponse(data, content_type=kind)
     answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     # Whatever it claims to be: opened by itself it runs nothing and loads nothing.
     answer["Content-Security-Policy"] = "sandbox; default-src 'none'"
     answer["X-Content-Type-Options"] = "nosniff"
     return answer
-
-
-def file_in(result: Any) -> tuple[str, str, bytes] | None:
-    """(name, type, content) of a result that is an ``io.murano.File``; None for any other."""
-    if not isinstance(result, Mapping) or not isinstance(result.get(_FILE), str):
-        return None
-    try:
-        data = base64.b64decode(result[_FILE], validate=False)
-    except (binascii.Error, ValueError):
-        return None
-    kind = str(result.get("mimeType") or "")
-    name = re.sub(r"[\x00-\x1f\x7f/\\]", "_", str(result.get("filename") or "")).strip(". ")[:200]
-    return name or "result", kind if _TYPE.fullmatch(kind) else "application/octet-stream", data
 
 
 def shape_of(result: Any) -> Shape:
