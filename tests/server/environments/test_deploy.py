@@ -11,7 +11,7 @@ from vetro.clouds import kinds
 from vetro.server import setup
 from vetro.server.config import cloud_settings
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import history, queries, service, sessions, simulation
+from vetro.server.environments import history, queries, service, sessions, simulation, transfer
 from vetro.server.environments.errors import Busy, NotYours
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Conflict, Forbidden, NotFound
@@ -53,8 +53,6 @@ def test_it_stays_where_it_was_deployed_first(planting: Any, monkeypatch: Any) -
         garden.drain()
         return Environment.objects.get(id=garden.id).cloud, task.spec.get("cloud")
 
-    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "record"}))
-    assert kept() == ({}, None)  # the settings say it
     monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "auto"}))
     works("record")
     assert kept() == ({"kind": "record"}, {"kind": "record"})
@@ -62,6 +60,24 @@ def test_it_stays_where_it_was_deployed_first(planting: Any, monkeypatch: Any) -
     assert kept() == ({"kind": "record"}, {"kind": "record"})
     copy = history.clone(garden.caller, garden.id, "copy")["environment_id"]
     assert simulation.of_environments([garden.id, copy]) == {garden.id}
+
+
+def test_it_stays_simulated_when_the_settings_name_another_cloud(planting: Any, ann: Any, monkeypatch: Any) -> None:
+    """It was shown as real, with links to addresses that nobody has, and its servers were started after outages."""
+    garden = planting()
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "record"}))
+    session = garden.open()
+    garden.put(session, plant())
+    deploying.deploy(garden.caller, garden.id, session)
+    garden.drain()
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "nspawn"}))
+    assert ann.get(f"/v2/environments/{garden.id}").json()["simulated"] is True
+    with transfer.export_environment(garden.caller, garden.id) as file:
+        archive = file.read()
+    deploying.delete(garden.caller, garden.id, abandon=True)
+    back = transfer.import_environment(garden.caller, archive)
+    assert back["environment_id"] == garden.id
+    assert ann.get(f"/v2/environments/{garden.id}").json()["simulated"] is True
 
 
 def test_while_a_task_works_everything_else_is_refused(planting: Any, bob: Any) -> None:

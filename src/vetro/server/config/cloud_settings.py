@@ -45,10 +45,16 @@ def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | No
     return _choice(config).kind
 
 
-def automatic(config: Config) -> str:
-    """The name of the kind that was chosen since the settings name none, and that may be another one the next time; ''
-    where they name one. Raises `vetro.clouds.kinds.KindMissing`."""
-    return "" if kinds.named(config["cloud.kind"], config["cloud.driver"]) else _choice(config).name
+def kept(config: Config) -> str:
+    """The name of the kind that an environment keeps which is deployed now; '' where it goes with the settings.
+
+    Tomorrow another one may be chosen, or be named instead of one that executes nothing: what was only written down
+    exists nowhere then. Raises `CloudError`.
+    """
+    name = kinds.named(config["cloud.kind"], config["cloud.driver"])
+    if name:
+        return name if simulated(config) else ""
+    return _choice(config).name
 
 
 def _choice(config: Config) -> kinds.Choice:

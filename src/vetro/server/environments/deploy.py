@@ -175,7 +175,7 @@ def _start(
         enforcement.check_space(found.project_id, "states", 1)
     session.state = state
     session.save()
-    if not row.cloud and (name := cloud_settings.automatic(config())):
+    if not row.cloud and (name := cloud_settings.kept(config())):
         # Tomorrow another kind may work here; what is deployed now stays where it is, and says so.
         row.cloud = {"kind": name}
     object_id = call.get("object_id") or found.id

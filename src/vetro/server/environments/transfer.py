@@ -25,6 +25,7 @@ from typing import IO, Any, Final, cast
 
 from django.db import transaction
 
+from vetro.clouds import kinds
 from vetro.diagnostics import Text, decode_messages
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.audit.models import AuditRecord
@@ -166,7 +167,7 @@ def import_environment(
     removal.drop_rows(own)  # of one with this id that was removed a moment ago
     states = dict(zip(numbers, models, strict=True))
     with transaction.atomic():
-        _restore(caller, wanted, own, states, used)
+        _restore(caller, wanted, own, states, used, head.get("driver"))
     _restore_older(own, states)
     return {"environment_id": own, "session_id": None, "notes": notes, "driver": head.get("driver")}
 
@@ -227,11 +228,20 @@ class _Archive:
 
 
 def _restore(
-    caller: Caller, name: str, own: str, states: Mapping[int, bytes | memoryview], used: list[dict[str, str]]
+    caller: Caller,
+    name: str,
+    own: str,
+    states: Mapping[int, bytes | memoryview],
+    used: list[dict[str, str]],
+    driver: Any,
 ) -> None:
-    """Makes the environment with its newest state, for which it counts as deployed, and room for the older ones."""
+    """Makes the environment with its newest state, for which it counts as deployed, and room for the older ones.
+
+    What was only written down stays so; any other ``driver`` would be an archive's word about where servers are made.
+    """
     newest = max(states)
-    row = service.insert(caller, own, name, {}, CompressedJSON(states[newest]))
+    cloud = {"kind": kinds.RECORD} if driver == kinds.RECORD else None
+    row = service.insert(caller, own, name, {}, CompressedJSON(states[newest]), cloud)
     State.objects.filter(environment=row).update(number=newest)
     row.version = newest
     row.save(update_fields=["version"])
