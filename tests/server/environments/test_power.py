@@ -236,6 +236,19 @@ def test_what_is_begun_and_cancelled_is_started_by_the_next_deployment(street: S
 
 
 @pytest.mark.database
+def test_what_failed_before_servers_were_switched_can_be_done_again(street: Street) -> None:
+    """After a machine came back, and its servers were started, nobody could repeat what had failed with it."""
+    session = sessions.open_session(street.caller, street.row.id)
+    failed = deploying.deploy(street.caller, street.row.id, session.id)
+    queue.cancel(street.caller, failed.id, "no")
+    street.change("restart")
+    made = queue.retry(street.caller, failed.id)
+    assert made.kind == "deploy" and street.ran(made).state == "done"
+    with pytest.raises(Conflict, match="was changed since"):
+        queue.retry(street.caller, failed.id)
+
+
+@pytest.mark.database
 def test_a_stopped_server_that_is_gone_holds_no_deployment_up(street: Street) -> None:
     """Whatever was deployed failed before it began, also what would have taken the server away."""
     street.change("stop")

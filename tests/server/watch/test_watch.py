@@ -467,6 +467,24 @@ def test_what_was_said_is_written_when_the_database_comes_back(
     assert Task.objects.filter(environment_id=rows[0].id, kind="power").count() == 1
 
 
+def test_one_that_breaks_what_starts_it_is_tried_once(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    round_of(watch)
+    asked = []
+
+    def broken(config: Any, id: str, servers: Any) -> bool:
+        asked.append(id)
+        raise ValueError("a model that nobody can read")
+
+    monkeypatch.setattr(watcher.recovery, "start", broken)
+    processes[0].say(off(row, "c-i"))
+    with pytest.raises(ValueError, match="nobody can read"):
+        round_of(watch)
+    round_of(watch)
+    assert asked == [row.id] and whole(row) == "down"
+
+
 @pytest.mark.parametrize("why", ["new", "working", "elsewhere", "running", "followed", "deleted"])
 def test_what_is_not_started(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     watch, processes = watching()

@@ -20,7 +20,7 @@ from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.environments import drafts, fixed_properties, limits, packages, power, queries, removal, sessions
 from vetro.server.environments.errors import Busy
-from vetro.server.environments.models import Environment, Session
+from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 from vetro.server.quotas import enforcement
@@ -144,7 +144,9 @@ def again(caller: Caller, task: Task) -> Task:
     if found.busy:
         raise Busy(Text("a task works on the environment already"))
     newest = Environment.objects.values_list("task_id", flat=True).get(id=found.id)
-    if newest != task.id:
+    # Who has only switched servers since then left no state.
+    left = State.objects.filter(environment_id=found.id).order_by("-number").values_list("task_id", flat=True)[0]
+    if task.id not in (newest, left):
         raise Conflict(Text("the environment was changed since that task"), hint=Text("open a session and deploy it"))
     if task.kind == "destroy":
         made = delete(caller, found.id)

@@ -287,12 +287,15 @@ class Watcher:
         """Has what should run be started, each environment once, as soon as nothing is in the way."""
         now = time.monotonic()
         for id in [id for id, (at, _) in self._off.items() if at <= now][:_AT_ONCE]:
-            _, servers = self._off[id]
-            begun = bool(servers) and recovery.start(self._config, id, servers)
+            _, servers = self._off.pop(id)
+            try:
+                begun = bool(servers) and recovery.start(self._config, id, servers)
+            except DatabaseFailed:
+                self._off[id] = (0.0, servers)
+                raise
             if begun is None:
                 self._off[id] = (time.monotonic() + _LATER, servers)
                 continue
-            del self._off[id]
             if self._first is not None:
                 self._first.discard(id)
             if begun:
