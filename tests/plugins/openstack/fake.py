@@ -258,8 +258,10 @@ class Fake(ThreadingHTTPServer):
             "reboot SOFT": (("ACTIVE",), "ACTIVE"),
             "reboot HARD": (("ACTIVE", "ERROR", "SHUTOFF", "PAUSED"), "ACTIVE"),
         }[kind]
-        if record.get("OS-EXT-STS:task_state") or record["status"] not in allowed:
+        if record.get("OS-EXT-STS:task_state") or record["status"] not in allowed or record.get("locked"):
             why = f"Cannot '{name}' instance while it is in vm_state {record['status'].lower()}"
+            if record.get("locked"):
+                why = f"Instance {record['id']} is locked"
             return 409, {"conflictingRequest": {"code": 409, "message": why}}
         record.update({"OS-EXT-STS:task_state": name, "next": "ERROR" if self.failing else then})
         return 202, None

@@ -262,7 +262,10 @@ def test_what_does_not_start_says_why(fake: Fake, cloud: OpenStackCloud, monkeyp
         cloud.power(OWNER, "s1", "start")
     monkeypatch.setattr(servers, "_WITHIN", 0.0)
     record.update(status="BUILD")
-    with pytest.raises(CloudError, match="server 'web-1' did not start within 0 s: Nova shows it as BUILD"):
+    with pytest.raises(CloudError, match=r"server 'web-1' did not start within 0 s: Nova shows it as BUILD$"):
+        cloud.power(OWNER, "s1", "start")
+    record.update(status="SHUTOFF", locked=True)
+    with pytest.raises(CloudError, match=r"Nova shows it as SHUTOFF .*Instance s1 is locked"):
         cloud.power(OWNER, "s1", "start")
     for owner, id in ((OWNER, "s2"), (OWNER, "none"), (Owner("project", "Env2"), "s1")):
         with pytest.raises(NotFound, match="there is no server"):

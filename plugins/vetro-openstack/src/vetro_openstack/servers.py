@@ -82,7 +82,7 @@ def power(link: Link, server: str, action: PowerAction) -> None:
 
     Nova refuses what does not fit the state (409), so what it is asked for follows from that.
     """
-    asked, end = False, time.monotonic() + _WITHIN
+    asked, refused, end = False, "", time.monotonic() + _WITHIN
     while True:
         answer = link.get("compute", f"/servers/{server}")
         if answer is None:
@@ -97,12 +97,14 @@ def power(link: Link, server: str, action: PowerAction) -> None:
                 try:
                     link.request("compute", "POST", f"/servers/{server}/action", json=body)
                     asked = True
-                except Conflict:  # it has changed since it was looked at
-                    pass
+                except Conflict as error:  # it has changed since it was looked at, or somebody locked it
+                    refused = f" ({error.message})"
             elif state == "ERROR":
                 raise CloudError(f"server '{name}' did not {action}: {_fault(record)}")
         if time.monotonic() > end:
-            raise CloudError(f"server '{name}' did not {action} within {_WITHIN:.0f} s: Nova shows it as {state}")
+            raise CloudError(
+                f"server '{name}' did not {action} within {_WITHIN:.0f} s: Nova shows it as {state}{refused}"
+            )
         link.pause(_LOOK)
 
 
