@@ -20,7 +20,12 @@ from vetro.cli.name_completion import environments
 #: Words for required arguments, by their names; the one that names an environment is known.
 WORDS = {"method": ["open"], "file": ["out.zip"]}
 #: More words that a command needs to have something to tell.
-MORE = {"deploy": ["--set", "text=walk"], "env destroy": ["--keep"], "env resolve": ["--redo"]}
+MORE = {
+    "deploy": ["--set", "text=walk"],
+    "env destroy": ["--keep"],
+    "env realize": ["--driver", "record"],
+    "env resolve": ["--redo"],
+}
 #: Commands that are not in the walk, and why.
 OTHERS = {
     "form": "fills in a form: nothing that is in the environment is told",

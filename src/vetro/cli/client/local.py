@@ -53,6 +53,7 @@ _ROUTES: Final = tuple(
         ("POST", "/environments/{}/start", "environments:start_servers", "names"),
         ("POST", "/environments/{}/stop", "environments:stop_servers", "names"),
         ("POST", "/environments/{}/restart", "environments:restart_servers", "names"),
+        ("POST", "/environments/{}/realize", "environments:realize_environment", "names"),
         ("GET", "/environments/{}/packages", "local:list_packages"),
         ("GET", "/environments/{}/states", "local:list_states"),
         ("GET", "/environments/{}/states/{int}", "local:show_state"),
@@ -87,7 +88,7 @@ _ROUTES: Final = tuple(
 _REVISED: Final = frozenset({"sessions:write_model", "sessions:add_component", "sessions:change_component"})
 #: Sections of an environment that change it, or begin to.
 _CHANGES: Final = re.compile(
-    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|sessions|actions/[^/]+|states/\d+/restore))?"
+    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|realize|sessions|actions/[^/]+|states/\d+/restore))?"
 )
 
 

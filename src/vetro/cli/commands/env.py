@@ -14,6 +14,10 @@ TABLE: Table = {
         "env_lifecycle:deploy_command",
         "Deploy an environment again as it is: repairs what a failed deployment left undone.",
     ),
+    "realize": (
+        "env_lifecycle:realize_command",
+        "Make real what is simulated: deploy an environment anew where servers run.",
+    ),
     "action": (
         "env_lifecycle:action_command",
         "Run a public method of an application; its result goes to standard output.",

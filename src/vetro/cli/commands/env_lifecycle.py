@@ -1,4 +1,4 @@
-"""`vetro env list|create|show|deploy|action|destroy`: environments, of a workspace or of a server."""
+"""`vetro env list|create|show|deploy|realize|action|destroy`: environments, of a workspace or of a server."""
 
 from __future__ import annotations
 
@@ -70,6 +70,23 @@ def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
     """
     with out.explained(), server(workspace) as client:
         lifecycle.deploy_again(client, name, **options)
+
+
+@click.command("realize")
+@click.argument("name", shell_complete=environments)
+@click.option("--driver", type=KindName(), default="auto", help="Kind of cloud where servers are made.")
+@context_option
+@run_options
+def realize_command(name: str, driver: str, workspace: str | None, **options: Any) -> None:
+    """Make real what is simulated: deploy an environment anew where servers run.
+
+    What was written down is dropped. On this machine an image for servers is built first where there is none, which
+    takes about half a minute; on a server it has to be there: vetro image build debian-12.
+    """
+    with out.explained(), server(workspace) as client:
+        if driver != "auto" and not client.local:
+            raise click.UsageError("--driver is for this machine: the server's settings say how")
+        lifecycle.realize(client, name, driver, **options)
 
 
 @click.command("action")

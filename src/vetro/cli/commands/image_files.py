@@ -19,7 +19,7 @@ from vetro.cli.commands import image_marks
 from vetro.cli.task_run import workspace_option
 from vetro.clouds.images.build import build as build_image
 from vetro.clouds.images.build import import_archive
-from vetro.clouds.images.store import ImageStore
+from vetro.clouds.images.store import Image, ImageStore
 
 region_option = click.option("--region", default="", help="Region of the cloud.  [default: the home region]")
 
@@ -34,9 +34,15 @@ def build(name: str, again: bool, quiet: bool) -> None:
     Takes about half a minute, once: what the same recipe made before is taken again. A build that is interrupted
     leaves nothing behind.
     """
-    with out.explained(), _progress(quiet) as progress:
-        image = build_image(ImageStore(), name, again=again, progress=progress)
+    with out.explained():
+        image = built(name, again=again, quiet=quiet)
     out.echo(f"{image.name}  sha256:{image.checksum}")
+
+
+def built(name: str, *, again: bool = False, quiet: bool = False) -> Image:
+    """An image of this machine, made unless it is there; steps are told unless ``quiet``."""
+    with _progress(quiet) as progress:
+        return build_image(ImageStore(), name, again=again, progress=progress)
 
 
 @click.command("list")

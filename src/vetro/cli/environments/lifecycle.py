@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vetro.cli import output as out
 from vetro.cli.client import find
@@ -16,9 +16,16 @@ from vetro.cli.environments.models import names_in, newest, own_draft, present, 
 from vetro.cli.rows import print_one, print_rows, when
 from vetro.cli.summary import outputs, rows
 from vetro.cli.task_run import chosen_cloud
+from vetro.clouds import kinds
+from vetro.clouds.images.recipe import DEFAULT
+from vetro.clouds.interface import Place
+from vetro.clouds.stacks.kind import BUILD_IMAGE
 from vetro.model.environment import Environment
 from vetro.server.config import cloud_settings
 from vetro.yaql.errors import VetroError
+
+if TYPE_CHECKING:
+    from vetro.cli.client.local import LocalClient
 
 #: The status of an environment of this machine from which everything was destroyed.
 EMPTIED = "destroyed"
@@ -196,7 +203,7 @@ def summary(client: Client, environment: Mapping[str, Any], seconds: float | Non
     if found["status"] == EMPTIED:
         out.note(out.style(f"environment '{found['name']}' is empty{took}", fg="green"))
         return
-    simulated = client.said_simulated = bool(found.get("simulated"))
+    simulated, client.said_simulated = bool(found.get("simulated")), True
     real = " (simulated: nothing was executed)" if simulated else ""
     text = f"environment '{found['name']}' is deployed{took}{real}"
     out.note(out.style(text, fg="yellow" if simulated else "green"))
@@ -233,6 +240,43 @@ def deploy_again(client: Client, name: str, **options: Any) -> None:
         raise NotThere(f"environment '{environment['name']}' is empty", f"vetro deploy PATH --env {name}")
     task = begin(client, session, own)
     finish(client, task, environment, names=names_in(model), **options)
+
+
+def realize(client: Client, name: str, driver: str, **options: Any) -> None:
+    """`vetro env realize`: what is simulated is deployed anew where servers run."""
+    environment = find.environment(client, name)
+    body = {}
+    if is_local(client) and environment["simulated"]:
+        client.require_free(environment["id"])
+        body = {"cloud": _real_cloud(client, driver, quiet=bool(options.get("quiet")))}
+    elif not client.local:
+        say_cloud(client)
+    model = newest(client, environment)
+    task = client.post(f"/environments/{environment['id']}/realize", body or None)
+    client.said_simulated = True  # it was, and is no more
+    finish(client, task, environment, names=names_in(model), **options)
+
+
+def _real_cloud(client: LocalClient, driver: str, *, quiet: bool) -> dict[str, Any]:
+    """A kind that executes something; the image that it starts servers from is built where nothing else is missing."""
+    config = client.workspace.config
+    place = Place(directory=config.path("cloud.directory"))
+    wanted = cloud_settings.named_kind(config)[0] if driver in kinds.AUTOMATIC else driver
+    hint: str | None
+    try:
+        choice = kinds.choose(place, wanted=wanted)
+        hint = None if cloud_settings.selection(config, {"kind": choice.name}).executes else choice.hint
+    except kinds.KindMissing as error:
+        hint = error.hint
+        if hint != BUILD_IMAGE:
+            raise
+    if hint == BUILD_IMAGE:
+        from vetro.cli.commands.image_files import built  # what makes images takes long to load
+
+        out.note("servers can run here, once there is an image for them: it is built now")
+        built(DEFAULT, quiet=quiet)
+        cloud_settings.look_again(config)
+    return chosen_cloud(client, driver, None, quiet=quiet)
 
 
 def is_empty(client: Client, environment: Mapping[str, Any], model: Environment) -> bool:

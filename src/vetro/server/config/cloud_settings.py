@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
 #: Settings that are those of one kind of clouds.
 _SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
 
+#: Seconds for which a choice holds that executes nothing: what was missing may have come, an image most of all.
+_AGAIN = 30.0
+
 _lock = threading.Lock()
-_chosen: dict[Path, kinds.Choice] = {}
+#: What was chosen for a folder, and until when that holds.
+_chosen: dict[Path, tuple[kinds.Choice, float]] = {}
 
 
 class Selection(NamedTuple):
@@ -35,7 +41,9 @@ class Selection(NamedTuple):
 
 def kind(config: Config, own: Mapping[str, Any] | None = None) -> CloudKind | None:
     """The kind of the cloud: the one of an environment's ``own`` (`Environment.cloud`), or that is configured, else the
-    best that works here (looked for once); None for one that a function makes. Raises `vetro.clouds.kinds.KindMissing`.
+    best that works here (looked for until one executes something); None for one that a function makes.
+
+    Raises `vetro.clouds.kinds.KindMissing`.
     """
     name = (own or {}).get("kind") or kinds.named(config["cloud.kind"], config["cloud.driver"])
     if ":" in name:
@@ -60,9 +68,18 @@ def kept(config: Config) -> str:
 def _choice(config: Config) -> kinds.Choice:
     directory = config.path("cloud.directory")
     with _lock:
-        if directory not in _chosen:
-            _chosen[directory] = kinds.choose(Place(directory=directory))
-        return _chosen[directory]
+        found, until = _chosen.get(directory, (None, 0.0))
+        if found is None or until < time.monotonic():
+            found = kinds.choose(Place(directory=directory))
+            real = found.kind.capabilities(kind_settings(config, found.kind)).executes
+            _chosen[directory] = found, math.inf if real else time.monotonic() + _AGAIN
+        return found
+
+
+def look_again(config: Config) -> None:
+    """Has the best kind that works here be looked for now: somebody says that it is another one."""
+    with _lock:
+        _chosen.pop(config.path("cloud.directory"), None)
 
 
 def selection(config: Config, own: Mapping[str, Any] | None = None, why: str = "") -> Selection:

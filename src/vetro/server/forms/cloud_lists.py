@@ -143,7 +143,7 @@ def _listing() -> Listing | None:
         return None
     settings = cloud_settings.kind_settings(config(), kind)
     directory = config().path("cloud.directory")
-    key = (os.getpid(), f"{directory}\0{settings}")
+    key = (os.getpid(), f"{directory}\0{kind.name}\0{settings}")
     with _lock:
         if key not in _open:
             _open[key] = kind.listing(settings, Place(directory=directory))

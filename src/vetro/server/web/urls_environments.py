@@ -41,6 +41,7 @@ _environment: list[Any] = [
     path("plan", plan.begin),
     path("plans/<str:task>", plan.show),
     path("deploy", tasks.deploy),
+    path("realize", tasks.make_real),
     path("health", health.show),
     path("power", power.switch),
     path("tasks/", listing.of_one),

@@ -13,7 +13,7 @@ from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import deploy, lookup, power, queries, service, simulation
+from vetro.server.environments import deploy, lookup, power, queries, realize, service, simulation
 from vetro.server.environments import search as listing
 from vetro.server.watch import queries as watch
 
@@ -135,6 +135,11 @@ def stop_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, 
 def restart_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, Any]:
     """See `switch_servers`."""
     return switch_servers(caller, environment_id, "restart", **more)
+
+
+def realize_environment(caller: Caller, environment_id: str, *, cloud: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Makes real what is simulated: the task that deploys it. See `vetro.server.environments.realize.realize`."""
+    return task_json(realize.realize(caller, lookup.environment(caller, environment_id), cloud))
 
 
 def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:

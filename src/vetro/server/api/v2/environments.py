@@ -294,6 +294,20 @@ def restart_servers(request: HttpRequest, environment_id: str, given: Switched |
     return _switch(request, environment_id, "restart", given)
 
 
+@routes.add(
+    "POST",
+    "/environments/{environment_id}/realize",
+    "realizeEnvironment",
+    "update_environment",
+    TaskShown,
+    status=202,
+)
+def realize_environment(request: HttpRequest, environment_id: str) -> Answer:
+    """Makes a simulated environment real: deploys it anew where servers run. 409 where nothing can, with what is
+    missing."""
+    return accepted(answers.realize_environment(who(request), environment_id))
+
+
 @routes.add("GET", "/environments/{environment_id}/topology", "showTopology", "show_environment", Topology)
 def show_topology(
     request: HttpRequest,

@@ -15,7 +15,7 @@ from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import deployments, lookup, queries
+from vetro.server.environments import deployments, lookup, queries, realize
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
 from vetro.server.requests.streams import text_stream
@@ -37,6 +37,13 @@ def deploy(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     # Whoever saw changes means those: when somebody else was faster, she is told so, and nothing else is deployed.
     session = request.POST.get("draft") or drafts.wanted(caller, environment).id
     task = deploying.deploy(caller, environment, session)
+    return go(request, f"/app/environments/{environment}/tasks/{task.id}/")
+
+
+@page("POST", rule="update_environment")
+def make_real(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Deploys what is simulated where servers run; then the task is shown."""
+    task = realize.realize(caller, lookup.environment(caller, environment))
     return go(request, f"/app/environments/{environment}/tasks/{task.id}/")
 
 
