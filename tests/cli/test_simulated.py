@@ -5,7 +5,7 @@ The commands are those that complete names of environments: a new one is in this
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ WORDS = {"method": ["open"], "file": ["out.zip"]}
 MORE = {
     "deploy": ["--set", "text=walk"],
     "env destroy": ["--keep"],
-    "env realize": ["--driver", "record"],
     "env resolve": ["--redo"],
 }
+#: The same in a workspace: whatever this machine could run, nothing is.
+HERE = {"env realize": ["--driver", "record"]}
 #: Commands that are not in the walk, and why.
 OTHERS = {
     "form": "fills in a form: nothing that is in the environment is told",
@@ -65,11 +66,12 @@ def about_environments() -> dict[str, list[str]]:
     return found
 
 
-def walk(run: Callable[..., Result], name: str, package: str) -> list[str]:
+def walk(run: Callable[..., Result], name: str, package: str, more: Mapping[str, list[str]]) -> list[str]:
     """The commands that ended well; all said what the environment is, whether or not they did."""
     ended = []
     for command, words in sorted(about_environments().items(), key=lambda item: item[0] == "env destroy"):
         given = [{"ENVIRONMENT": name, "PACKAGE": package}.get(word, word) for word in words]
+        given += more.get(command, ())
         done = run(*command.split(), *given)
         if "error[CLI135]" in done.output:  # those of servers, which have a walk of their own
             continue
@@ -80,7 +82,7 @@ def walk(run: Callable[..., Result], name: str, package: str) -> list[str]:
 
 
 def test_every_command_of_a_workspace_says_so(place: Place) -> None:
-    ended = walk(place.run, "e", str(place.package))
+    ended = walk(place.run, "e", str(place.package), HERE)
     assert {"deploy", "env action", "env show", "env plan", "env log", "env export", "env destroy"} <= set(ended), ended
     names = dict(commands(main))
     assert [name for name in OTHERS if name not in names] == [], "these are no more"
@@ -94,7 +96,7 @@ def test_every_command_of_a_server_says_so(remote: Any) -> None:
     assert said.startswith(
         "cloud: record - nothing is executed, everything is written down (cloud.kind in the settings)"
     )
-    ended = walk(remote.run, "walked", remote.box())
+    ended = walk(remote.run, "walked", remote.box(), {})
     assert {"deploy", "env action", "env show", "env watch", "session open", "session list"} <= set(ended), ended
     task = next(row["task_id"] for row in remote.data("env", "history", "walked") if row["task_id"])
     assert "simulated" in remote.ok("env", "watch", task).output  # no environment is named

@@ -1,0 +1,122 @@
+"""What a service could only write down is made real on nspawn servers, without another start of the service.
+
+Needs root and systemd-nspawn. It ends with no trace of its own on this machine.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.test_health_real import Place
+from tests.acceptance.test_power_real import running
+from tests.server.servekit import Service, until
+from tests.support.servers import real_servers, traces
+from vetro.clouds.nspawn.links import cloud_id
+from vetro.clouds.overview import clean, overview
+
+pytestmark = pytest.mark.campaign
+
+
+class Machine:
+    """A machine without an image, and the service on it, which may be started several times."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.images = folder, folder / "images"
+        self.built = real_servers().folder
+        (folder / "nothing").mkdir()
+        self.images.symlink_to(folder / "nothing")
+        self.places: list[Place] = []
+
+    def serve(self) -> Place:
+        service = Service(self.folder, VETRO_IMAGES=str(self.images))
+        self.places.append(place := Place.__new__(Place))
+        place.service = service  # it ends, whether or not it begins
+        service.await_ready()
+        place.__init__(service)  # type: ignore[misc]
+        return place
+
+    def build(self) -> None:
+        """The image is there, as if it had been built now."""
+        (self.folder / "link").symlink_to(self.built)
+        (self.folder / "link").rename(self.images)
+
+    def end(self) -> None:
+        for place in self.places:
+            if place.service.process.poll() is None:
+                place.service.end()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    made, cloud = Machine(tmp_path), tmp_path / "data" / "cloud"
+    try:
+        yield made
+    finally:
+        made.end()
+        collections.deque(clean(cloud), maxlen=0)
+    assert not any(traces(cloud_id(cloud / "nspawn"), tmp_path).values()), "cleaning left something behind"
+
+
+def sent(place: Place, id: str) -> tuple[int, Any]:
+    """What the service answers to 'make this real'."""
+    path, headers = f"/v2/environments/{id}/realize", {"X-Auth-Token": place.token, "Content-Type": "application/json"}
+    status, answer = place.service.send("POST", path, b"", headers)
+    return status, json.loads(answer)
+
+
+def address(place: Place, id: str) -> str:
+    session = place.ask("POST", f"/environments/{id}/sessions")["id"]
+    try:
+        (talker,) = place.ask("GET", f"/sessions/{session}/model")["services"]
+    finally:
+        place.ask("DELETE", f"/sessions/{session}")
+    return str(talker["instance"]["ipAddresses"][0])
+
+
+def stacks(place: Place) -> list[str]:
+    return [stack["environment"] for stack in overview(place.folder / "cloud").stacks]
+
+
+@pytest.mark.timeout(600)
+def test_written_down_first_then_real(machine: Machine) -> None:
+    place = machine.serve()
+    assert "there is no image yet" in place.service.errors.read_text()
+    place.upload()
+    id = place.deploy()
+    assert place.ask("GET", f"/environments/{id}")["simulated"] is True and stacks(place) == [id]
+    status, refused = sent(place, id)
+    assert status == 409 and "vetro image build debian-12" in json.dumps(refused), refused
+    assert stacks(place) == [id] and not (place.folder / "cloud" / "nspawn").exists()
+
+    machine.build()
+    status, task = sent(place, id)
+    assert status == 202, task
+    assert place.ask("GET", f"/environments/{id}")["simulated"] is False, "from the first moment on"
+    assert sent(place, id)[0] in (403, 409), "sent twice"
+    # Everything dies in the middle of it; who starts again finds it at work.
+    for pid in [place.service.process.pid, *place.service.everybody()]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    place.service.process.wait(30)
+    place.service.ready.unlink()
+    place = machine.serve()
+    place.done(task)
+    assert running(place) == {f"{id} web": True} and stacks(place) == [id]
+    until(lambda: place.ask("GET", f"/environments/{id}")["health"], 60)
+    place.until(id, "running", 60)
+    with urllib.request.urlopen(f"http://{address(place, id)}:8080/word", timeout=10) as page:
+        assert page.read() == b"hello\n"
+    assert sent(place, id)[0] == 409
+    place.again(id)
+    place.done(place.ask("DELETE", f"/environments/{id}"))
+    assert stacks(place) == [] and running(place) == {}
