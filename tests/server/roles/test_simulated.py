@@ -153,3 +153,23 @@ def test_what_is_real_is_not_called_simulated(ann: Any, eve: Any, browser: Any, 
     Environment.objects.filter(id=real).update(cloud={"kind": "record"})
     assert HEADER not in eve.get(f"/v2/environments/{real}").headers
     assert "data-simulated" not in browser(eve).get(f"/app/environments/{real}/").content.decode()
+
+
+def test_a_button_makes_it_real_where_something_can_be_executed(
+    ann: Any, people: Any, browser: Any, world: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the strip, for whoever may deploy; where nothing can be executed it says what could make that so."""
+    page, id = f"/app/environments/{world['environment']}/", world["environment"]
+    assert "Whoever runs this service" in browser(ann).get(page).content.decode()
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "proot"}))
+    Environment.objects.filter(id=id).update(cloud={"kind": "record"})
+    reader = people("rob", "demo", "reader")
+    shown = browser(reader).get(page).content.decode()
+    assert "Whoever may deploy it can make it real" in shown and f'action="{page}realize"' not in shown
+    assert browser(reader).post(f"{page}realize").status_code == 403
+    client = browser(ann)
+    assert f'action="{page}realize"' in client.get(page).content.decode()
+    answer = client.post(f"{page}realize")
+    assert answer.status_code == 302 and answer.headers["Location"].startswith(f"{page}tasks/")
+    shown = client.get(answer.headers["Location"]).content.decode()
+    assert "data-simulated" not in shown and "realize" not in shown
