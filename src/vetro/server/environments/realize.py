@@ -27,14 +27,6 @@ from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
 
-def possible() -> bool:
-    """Whether the cloud of this installation makes something real, as far as that is known without looking."""
-    try:
-        return cloud_settings.selection(config()).executes
-    except CloudError:
-        return False
-
-
 def realize(caller: Caller, environment_id: str, cloud: Mapping[str, Any] | None = None) -> Task:
     """Starts the deployment that makes a simulated environment real. ``cloud``: where, for who may say so
     (`Environment.cloud`).

@@ -28,7 +28,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "simulated": cache(lambda: caller is not None and match is not None and of_address(caller, match.kwargs)),
         "nothing_is_real": caller is not None and of_service(),
         "cloud_line": lambda: selection(config()).text,
-        "may_make_real": lambda: allows(caller, "update_environment"),
+        "may_make_real": lambda: caller is not None and allows(caller, "update_environment"),
         "caller": caller,
         "account": caller is not None and VISIT not in request.session,
         "may_audit": caller is not None and allows(caller, "list_audit"),

@@ -45,6 +45,8 @@ CHECKS: Any = [
 def operations() -> list[Any]:
     schema = schemathesis.openapi.from_wsgi("/v2/openapi.json", Application())
     found = [result.ok() for result in schema.get_all_operations()]
+    # By method: each group gets as many of those that read, and do something most of the time, as the others.
+    found.sort(key=lambda one: str(one.method))
     return [one for one in found if one.definition.raw["operationId"] not in APART]
 
 
