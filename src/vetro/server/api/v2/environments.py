@@ -303,8 +303,7 @@ def restart_servers(request: HttpRequest, environment_id: str, given: Switched |
     status=202,
 )
 def realize_environment(request: HttpRequest, environment_id: str) -> Answer:
-    """Makes a simulated environment real: deploys it anew where servers run. 409 where nothing can, with what is
-    missing."""
+    """Makes a simulated environment real: deploys it anew where servers run. 409 says what is missing for that."""
     return accepted(answers.realize_environment(who(request), environment_id))
 
 
