@@ -61,12 +61,15 @@ def main_class(session: Any, packages: Iterable[Any], wanted: str | None) -> Any
     raise TargetError(f"package {package.name} has no class of its own name", hint=f"choose one with --class: {names}")
 
 
-def main_type(packages: Iterable[Any], wanted: str | None) -> Any:
-    """The same of packages alone. Reads class files; code of them runs in task processes only."""
+def main_type(packages: Iterable[Any], named: Iterable[Any], wanted: str | None) -> Any:
+    """The same of packages alone: without ``wanted`` that of the ``named`` ones, which are among them.
 
-    own = list(packages)
-    known, extensions = extended(own)
-    return main_class(muranopl.Engine(known, natives=extensions.natives).session(), own, wanted)
+    Reads class files; code of them runs in task processes only.
+    """
+    every = list(packages)
+    known, extensions = extended(every)
+    session = muranopl.Engine(known, natives=extensions.natives).session()
+    return main_class(session, named if wanted is None else every, wanted)
 
 
 def needed_packages(packages: Iterable[Any], type_: Any, environment: Environment) -> list[Any]:

@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from vetro.clouds import kinds
 from vetro.clouds.interface import Place
 from vetro.engine.models import put
 from vetro.model.environment import Environment
+from vetro.model.header import id_of
 from vetro.model.secrets import has_mark
 
 #: A full name, and behind it a version or a version spec.
@@ -39,9 +40,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(/[\d<>=!~^*][^/]*)?")
 
 @dataclass
 class Loaded:
-    """Packages of a deployment: those to be published, and all that the application needs."""
+    """Packages of a deployment: those to be published, those that were named, and all that the environment needs."""
 
     own: list[Any]
+    named: list[Any]
     all: list[Any]
     paths: list[str]
     others: list[str]
@@ -57,9 +59,9 @@ def loaded(client: Client, names: Sequence[str], env_name: str | None = None) ->
     if is_local(client):
         own = load_packages([copies.get(name, name) for name in names])
         given = {package.name for package in own}
-        paths = client.package_paths(row["id"]) if row is not None and copies else ()
+        paths = client.package_paths(row["id"]) if row is not None else ()
         beside = [package for package in load_packages(paths) if package.name not in given]
-        yield Loaded(own, [*own, *beside], list(names), [])
+        yield Loaded(own, own, [*own, *beside], list(names), [])
         return
     names = [copies.get(name, name) for name in names]
 
@@ -74,7 +76,7 @@ def loaded(client: Client, names: Sequence[str], env_name: str | None = None) ->
         own = load_packages(paths)
         there = load_packages(fetched)
         others = [*fetched, *(str(p) for p in package_transfer.required(client, [*own, *there], folder))]
-        yield Loaded(own, [*own, *load_packages(others)], paths, others)
+        yield Loaded(own, [*own, *there], [*own, *load_packages(others)], paths, others)
 
 
 def _copies(
@@ -122,11 +124,11 @@ def deploy(
     """Does it; options are those of `follow`."""
     from vetro.cli.package_queries import Asked, given_of, launcher
 
-    there = find.find_environment(client, env_name) if env_name and not dry_run else None
-    cloud = {} if dry_run else _cloud(client, there, driver, script)
+    known = find.find_environment(client, env_name) if env_name and not dry_run else None
+    cloud = {} if dry_run else _cloud(client, known, driver, script)
     with loaded(client, names, env_name) as packages, out.explained(source_finder(packages.all)):
         with launcher(packages.all, client) as processes:
-            type_ = main_type(packages.all, wanted)
+            type_ = main_type(packages.all, packages.named, wanted)
             name = env_name or environment_name(type_.name)
             row = find.find_environment(client, name)
             if cloud and row is not None and row["driver"] != cloud["cloud"]["kind"]:
@@ -135,11 +137,11 @@ def deploy(
             made, kept = False, session is not None and session["changed"]
             try:
                 model = base or Environment.new(name, "0" * 32)
-                alone = not model.applications
+                there = {str(id_of(item)) for item in model.applications}
                 with Asked(processes, packages.all, given_of(client)) as asked:
                     applied = asked.application(type_, model.model, answers, app_name)
                     put(model, applied)
-                    if client.local or (alone and not has_mark(model.model)):
+                    if client.local or not (there or has_mark(model.model)):
                         asked.check(model.model, source_finder(packages.all))
                 if dry_run:
                     out.print_data(model.model, "yaml")
@@ -155,7 +157,7 @@ def deploy(
                         out.note(change)
                 say_chosen(type_, applied)
                 assert session is not None
-                add(client, session, applied)
+                add(client, session, applied, there)
                 if plan:
                     planned(client, session, name, "table", names=names_in(model), **options)
                     return
@@ -213,11 +215,12 @@ def _publish(client: Client, packages: Loaded) -> None:
         out.note(f"published {row['fqn']} {row['version']}")
 
 
-def add(client: Client, session: Mapping[str, Any], applied: Mapping[str, Any]) -> None:
-    """Puts what was made of answers into a draft: new applications behind the others, known ones in their places."""
+def add(client: Client, session: Mapping[str, Any], applied: Mapping[str, Any], there: Container[str]) -> None:
+    """Puts what was made of answers into a draft: new applications behind the others, those that are ``there`` (ids) in
+    their places."""
     place = f"/sessions/{session['id']}/components"
     for application in (*applied["applications"], applied["object"]):
-        if applied["new"]:
-            client.post(place, application)
-        else:
+        if application["?"]["id"] in there:
             client.put(f"{place}/{application['?']['id']}", application)
+        else:
+            client.post(place, application)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.engine.models.suggest import Suggester, unknown_property
+from vetro.engine.models.suggest import Suggester, Suggestions, unknown_property
 from vetro.model.edit import overwrite
 from vetro.model.environment import Environment
 from vetro.model.header import class_of, id_of, name_of, parse_type_text, type_of
@@ -27,7 +27,7 @@ class Applied:
     object: dict[str, Any]
     #: Whether the environment did not have it.
     new: bool
-    #: Further applications that it refers to by id: new ones, and those that the answers change.
+    #: Further applications that it refers to by id: new ones, and those of the environment that the answers change.
     applications: list[dict[str, Any]] = field(default_factory=list)
     #: ``instance.flavor`` -> value.
     chosen: dict[str, Any] = field(default_factory=dict)
@@ -67,13 +67,14 @@ def apply_answers(
     ``named``: which one, by name or id; an unknown name gives a new application that name. ``options`` are those of
     `Suggester`. Raises `UnclearApplication`, and what `Suggester.suggest` raises.
     """
+    options |= {"server_name": _server_names(environment), "environment": environment}
+    suggester = Suggester(session, packages, new_id, **options)
     existing = _existing(environment, type_.name, named)
     if existing is not None:
-        others: list[dict[str, Any]] = []
-        _merge(session, type_, existing, answers, "", environment, others)
+        made = Suggestions(existing)
+        _merge(session, suggester, type_, existing, answers, "", environment, made)
         existing["?"]["type"] = f"{type_.name}/{type_.version}@{type_.package.name}"
-        return Applied(existing, False, others)
-    suggester = Suggester(session, packages, new_id, server_name=_server_names(environment), **options)
+        return Applied(existing, False, made.applications, made.chosen)
     made = suggester.suggest(type_, answers)
     if named is not None:
         made.object["?"]["name"] = named
@@ -113,17 +114,18 @@ def _existing(environment: Environment, class_name: str, named: str | None) -> d
 
 def _merge(
     session: Any,
+    suggester: Suggester,
     type_: Any,
     obj: dict[str, Any],
     answers: Mapping[str, Any],
     path: str,
     environment: Environment,
-    others: list[dict[str, Any]],
+    made: Suggestions,
 ) -> None:
     """Answers over what is there: mappings for objects are merged into them, anything else is replaced.
 
-    An application that ``obj`` refers to by its id is changed where it is, and noted in ``others``. Raises
-    `UnknownProperty` for names that a class does not have.
+    An application that ``obj`` refers to by its id is changed where it is, and noted in ``made``, as are new ones.
+    Raises `UnknownProperty` for names that a class does not have, and what `Suggester.suggest` raises.
     """
     properties = session.schema(type_.name, f"=={type_.version}", type_.package.name)[""].get("properties", {})
     for name, value in answers.items():
@@ -133,10 +135,12 @@ def _merge(
         if isinstance(value, Mapping) and isinstance(old, str) and "?" not in value:
             same = next((app for app in environment.applications if id_of(app) == old), None)
             if same is not None:
-                others.append(same)
+                made.applications.append(same)
                 old = same
         if isinstance(value, Mapping) and isinstance(old, dict) and "?" in old and "?" not in value:
             kind = session.type_for(*parse_type_text(type_of(old)))
-            _merge(session, kind, old, value, f"{path}{name}.", environment, others)
-        else:
+            _merge(session, suggester, kind, old, value, f"{path}{name}.", environment, made)
+        elif isinstance(value, Mapping) and "?" in value:
             obj[name] = value
+        else:
+            obj[name] = suggester.answered(value, properties[name], path + name, made)

@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.model.environment import ENVIRONMENT
-from vetro.model.header import parse_type_text, type_of
+from vetro.model.environment import ENVIRONMENT, Environment
+from vetro.model.header import class_of, id_of, label_of, name_of, parse_type_text, type_of
+from vetro.model.secrets import sounds_secret
+from vetro.model.tree import find
 from vetro.muranopl.declarations.tree import NO_DEFAULT
 from vetro.muranopl.errors import MuranoError
+from vetro.muranopl.secrecy import is_secret_property
 from vetro.packages.package import STANDARD
 from vetro.yaql.api import compile
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
+from vetro.yaql.redact import MASK
 
 APPLICATION = "io.murano.Application"
 #: Abstract classes of the standard library and what stands in for them.
@@ -63,6 +67,8 @@ HINTS: Mapping[str, str] = {
     "path": "/srv/sample",
 }
 DEEPEST = 12
+#: Lengths of secrets that are made, the first that fits; what is shorter can be guessed.
+SECRET_LENGTHS = (32, 24, 20, 16, 12, 10, 8)
 
 #: The expression language's own bounded engine: patterns are written by packages.
 _MATCHES = compile("regex($.pattern).matches($.text)")
@@ -92,6 +98,9 @@ class Suggester:
     ``new_id`` gives ids; ``server_name`` names servers; ``eager`` also fills object properties that may be empty, and
     ``hints`` gives values by property name that are tried first, with ``switches`` all switches of packages
     are on. A required part of a class that an object around it has already is that object.
+
+    ``environment``: where the object comes to. Its objects can be named in answers, and no other application is made
+    unasked beside those that it has: a required one is the only one that fits. Secrets are random then.
     """
 
     def __init__(
@@ -104,6 +113,7 @@ class Suggester:
         hints: Mapping[str, Any] | None = None,
         server_name: Callable[[], str] | None = None,
         switches: bool = False,
+        environment: Environment | None = None,
     ) -> None:
         self._session = session
         self._packages = sorted(packages, key=lambda p: (p.type != "Application", p.name, p.version))
@@ -111,6 +121,7 @@ class Suggester:
         self._eager = eager
         self._hints = dict(hints or {})
         self._switches = switches
+        self._environment = environment
         #: Class and id of the objects that are being made, outermost first.
         self._within: list[tuple[str, str]] = []
         self._count = 0
@@ -150,7 +161,7 @@ class Suggester:
         self, type_: Any, name: str, schema: Any, answers: dict[str, Any], path: str, made: Suggestions, depth: int
     ) -> Any:
         if name in answers:
-            return self._answered(answers[name], schema, path, made, depth)
+            return self.answered(answers[name], schema, path, made, depth)
         for owner in type_.ancestors:
             if (owner.name, name) in KNOWN:
                 return self._chosen(made, path, KNOWN[owner.name, name])
@@ -162,12 +173,15 @@ class Suggester:
         if named and not self._has_default(type_, name):
             label = type_.name.rsplit(".", 1)[-1].lower()
             if schema.get("type") == "string" and _fits(label, schema):
-                return self._chosen(made, path, label)
+                return self._chosen(made, path, self._free(label, schema, made))
         own = type_.properties[name].declaring.package.name not in STANDARD
         if self._switches and own and schema.get("type") in ("boolean", ["boolean", "null"]):
             return self._chosen(made, path, True)
         if "default" in schema or self._has_default(type_, name):
             return _LEAVE
+        if self._environment is not None and schema.get("type") == "string" and _is_secret(type_, name, schema):
+            made.chosen[path] = f"{MASK} (made at random)"
+            return self._secret(schema, path)
         eager = self._eager
         # Parts of the standard library's own classes do without what may be empty.
         self._eager = eager and own
@@ -180,22 +194,25 @@ class Suggester:
     def _has_default(type_: Any, name: str) -> bool:
         return any(p.decl.default is not NO_DEFAULT for p in type_.property_chain(name))
 
-    def _answered(self, answer: Any, schema: Any, path: str, made: Suggestions, depth: int) -> Any:
-        """Completes objects inside an answer; everything else is taken as given."""
+    def answered(self, answer: Any, schema: Any, path: str, made: Suggestions, depth: int = 0) -> Any:
+        """Completes objects inside an answer, and finds those that it names; everything else is taken as given."""
         if not isinstance(schema, Mapping):
             return answer
+        if isinstance(answer, str) and schema.get("muranoType"):
+            return self._named(answer, schema, path)
         if isinstance(answer, Mapping) and schema.get("muranoType"):
             written = type_of(answer)
             wanted = self._session.type_for(*parse_type_text(written)) if written else self._concrete(schema)
             if wanted is None or schema.get("owned") is False:
                 return answer
-            return self._object(wanted, dict(answer), path + ".", made, depth + 1)
+            obj = self._object(wanted, dict(answer), path + ".", made, depth + 1)
+            return self._placed(obj, wanted, schema, path, made)
         if isinstance(answer, list) and isinstance(schema.get("items"), Mapping):
             items = schema["items"]
-            return [self._answered(v, items, f"{path}[{i}]", made, depth) for i, v in enumerate(answer)]
+            return [self.answered(v, items, f"{path}[{i}]", made, depth) for i, v in enumerate(answer)]
         if isinstance(answer, Mapping) and isinstance(schema.get("properties"), Mapping):
             known, rest = schema["properties"], schema.get("additionalProperties")
-            return {k: self._answered(v, known.get(k, rest), f"{path}.{k}", made, depth) for k, v in answer.items()}
+            return {k: self.answered(v, known.get(k, rest), f"{path}.{k}", made, depth) for k, v in answer.items()}
         return answer
 
     def _concrete(self, schema: Mapping[str, Any]) -> Any:
@@ -260,16 +277,83 @@ class Suggester:
             for name, id in reversed(self._within):
                 if name == type_.name:
                     return self._chosen(made, path, id)
+        if _stands_alone(type_, schema) and self._environment is not None and self._environment.applications:
+            return self._there(self._environment, schema, path, made)
         obj = self._object(type_, {}, path + ".", made, depth + 1)
         for name in schema.get("excludedProperties", ()):
             obj.pop(name, None)
             made.chosen.pop(f"{path}.{name}", None)
-        if any(a.name == APPLICATION for a in type_.ancestors) and schema.get("owned") is not True:
-            made.applications.append(obj)
-            return self._chosen(made, path, obj["?"]["id"])
-        if schema.get("owned") is False:
+        if schema.get("owned") is False and not _stands_alone(type_, schema):
             raise CannotSuggest(f"{path}: name an object of class {type_.name} that belongs to something else")
-        return obj
+        return self._placed(obj, type_, schema, path, made)
+
+    def _placed(self, obj: dict[str, Any], type_: Any, schema: Mapping[str, Any], path: str, made: Suggestions) -> Any:
+        """A new object: where it is an application, one of its own, to which its id refers."""
+        if not _stands_alone(type_, schema):
+            return obj
+        made.applications.append(obj)
+        made.chosen[path] = f"{label_of(obj)} (a new application)"
+        return id_of(obj)
+
+    # -- what the environment has --------------------------------------------------------------------------------
+
+    def _there(self, environment: Environment, schema: Mapping[str, Any], path: str, made: Suggestions) -> Any:
+        """The only application that fits. Raises `CannotSuggest` where there is none, or more than one."""
+        wanted = str(schema["muranoType"])
+        fitting = [app for app in environment.applications if self._is(app, wanted)]
+        if len(fitting) == 1:
+            made.chosen[path] = f"{label_of(fitting[0])} (which is there)"
+            return id_of(fitting[0])
+        if fitting:
+            names = ", ".join(label_of(app) for app in fitting)
+            fault, hint = f"the environment has several of class {wanted}: {names}", f"--set {path}=NAME says which"
+        else:
+            fault, hint = f"the environment has no application of class {wanted}", "deploy one before"
+        raise CannotSuggest(f"{path}: {fault}", hint=f"{hint}; --set {path}={{}} makes a new one")
+
+    def _named(self, text: str, schema: Mapping[str, Any], path: str) -> str:
+        """The id of the object of this name. Raises `CannotSuggest` where there is none, or more than one."""
+        if self._environment is None or find(self._environment.root, text) is not None:
+            return text
+        every = list(self._environment.objects())
+        called = [obj for obj in every if name_of(obj) == text] or [obj for obj in every if label_of(obj) == text]
+        wanted = str(schema["muranoType"])
+        found = [obj for obj in called if self._is(obj, wanted)] or called
+        if len(found) == 1:
+            return str(id_of(found[0]))
+        if found:
+            ids = ", ".join(str(id_of(obj)) for obj in found)
+            raise CannotSuggest(f"{path}: {len(found)} objects are called '{text}'", hint=f"give an id: {ids}")
+        names = sorted({label_of(obj) for obj in every if self._is(obj, wanted)})
+        close = suggest(text, names)
+        hint = f"did you mean '{close}'?" if close else f"there are {', '.join(names)}" if names else None
+        raise CannotSuggest(f"{path}: the environment has no {wanted} called '{text}'", hint=hint)
+
+    def _is(self, obj: dict[str, Any], wanted: str) -> bool:
+        """Whether an object is of a class; of classes that nobody has here, names decide."""
+        if class_of(obj) == wanted:
+            return True
+        try:
+            type_ = self._session.type_for(*parse_type_text(type_of(obj)))
+        except VetroError:
+            return False
+        return any(ancestor.name == wanted for ancestor in type_.ancestors)
+
+    def _free(self, label: str, schema: Mapping[str, Any], made: Suggestions) -> str:
+        """A name for an application that none has yet."""
+        there = self._environment.applications if self._environment is not None else ()
+        taken = {label_of(app) for app in (*there, *made.applications)}
+        names = (label, *(f"{label}-{number}" for number in range(2, len(taken) + 2)))
+        return next((name for name in names if name not in taken and _fits(name, schema)), label)
+
+    def _secret(self, schema: Mapping[str, Any], path: str) -> str:
+        """Raises `CannotSuggest` where nothing fits that cannot be guessed."""
+        drawn = self._new_id()
+        for form in (drawn, f"Aa1-{drawn}", f"Aa1!{drawn}", drawn.upper(), str(int(drawn, 16))):
+            for length in SECRET_LENGTHS:
+                if _fits(form[:length], schema):
+                    return form[:length]
+        raise CannotSuggest(f"{path}: no secret can be made that fits", hint=f"give one: --secret {path}")
 
     def _list(self, schema: Mapping[str, Any], name: str, path: str, made: Suggestions, depth: int) -> Any:
         count = int(schema.get("minItems", 0))
@@ -306,6 +390,15 @@ class Suggester:
     def _numbered(self) -> str:
         self._count += 1
         return f"server-{self._count}"
+
+
+def _is_secret(type_: Any, name: str, schema: Mapping[str, Any]) -> bool:
+    return "enum" not in schema and (is_secret_property(type_, name) or sounds_secret(name))
+
+
+def _stands_alone(type_: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether an object of the class is a component of the environment rather than a part of who refers to it."""
+    return schema.get("owned") is not True and any(ancestor.name == APPLICATION for ancestor in type_.ancestors)
 
 
 class UnknownProperty(MuranoError):
