@@ -6,6 +6,7 @@ Needs root and systemd-nspawn. One workspace; every test ends with no trace of i
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import time
@@ -192,6 +193,41 @@ def test_a_shop_with_a_database_answers_changes_and_goes(place: Place) -> None:
     left.pop("notes")  # where the workspace's cloud is; `vetro cloud clean` forgets it
     assert not any(left.values()), left
     assert place.servers() == [] and place.data("cloud", "status")["networks"] == []
+
+
+@pytest.mark.campaign
+def test_a_second_shop_uses_the_database_that_is_there_and_the_first_goes_alone(place: Place) -> None:
+    """With data in it; nothing is made that nobody wanted, nothing goes that others use."""
+
+    def deploy(of: str, app: str, *more: str) -> str:
+        kind = f"com.example.vetro.{of}"
+        return place.ok("deploy", str(EXAMPLES), "--class", kind, "--env", "shop", "--app", app, *more).stderr
+
+    def visit(app: str) -> str:
+        rows = place.data("env", "show", "shop")["components"]
+        return answer(f"http://{next(row['addresses'] for row in rows if row['component'] == app)}:8080/")
+
+    assert "chosen: token = •••••• (made at random)" in deploy("Database", "main", "--driver", "nspawn")
+    deploy("WebShop", "first", "--set", "database=main")
+    assert "Visitor number <strong>1<" in visit("first") and "Visitor number <strong>2<" in visit("first")
+    assert "chosen: database = main (which is there)" in deploy("WebShop", "second")
+    assert "Visitor number <strong>1<" in visit("second") and "Visitor number <strong>3<" in visit("first")
+    assert len(place.servers()) == 3
+
+    place.refused("env", "action", "shop", "report", "--app", "first", "--arg", "nothing=1")
+    assert place.data("env", "show", "shop")["status"] == "ready"
+    backup = ("env", "action", "shop", "backup", "--app", "main", "--save")
+    place.ok(*backup, "before.json")
+    assert len(json.loads((place.folder / "before.json").read_text("utf-8"))) == 2
+    assert "application 'main' is used by" in place.refused("env", "remove", "shop", "main")
+
+    place.ok("env", "remove", "shop", "first")
+    assert len(place.servers()) == 2
+    assert "Visitor number <strong>2<" in visit("second")
+    place.ok(*backup, "after.json")
+    assert len(json.loads((place.folder / "after.json").read_text("utf-8"))) == 1
+    place.ok("env", "destroy", "shop")
+    assert place.servers() == []
 
 
 @pytest.mark.campaign
