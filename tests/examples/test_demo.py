@@ -24,7 +24,7 @@ def run(home: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess
         env=environment,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
 
@@ -39,6 +39,7 @@ def parts(text: str, *titles: str) -> list[str]:
 STEPS = ("1. Deploy", "2. Change", "3. Run an action", "4. What", "5. Destroy")
 
 
+@pytest.mark.timeout(300)
 def test_the_demo_without_servers_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--record")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -53,6 +54,7 @@ def test_the_demo_without_servers_says_so(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.timeout(300)
 def test_the_demo_on_real_servers(tmp_path: Path) -> None:
     done = run(tmp_path, VETRO_IMAGES=str(real_servers().folder))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -65,12 +67,14 @@ def test_the_demo_on_real_servers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("argument", ["--help", "--what"])
+@pytest.mark.timeout(300)
 def test_an_unknown_argument_shows_what_there_is(tmp_path: Path, argument: str) -> None:
     done = run(tmp_path, argument)
     assert done.returncode == (0 if argument == "--help" else 2)
     assert "--record" in done.stdout and "--language" in done.stdout
 
 
+@pytest.mark.timeout(300)
 def test_the_demo_of_the_language_tells_its_story(tmp_path: Path) -> None:
     done = run(tmp_path, "--language")
     assert (done.returncode, done.stderr) == (0, "")
@@ -87,6 +91,7 @@ def test_the_demo_of_the_language_tells_its_story(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.timeout(300)
 def test_script_demo_starts_it() -> None:
     script = ROOT / "script" / "demo"
     assert os.access(script, os.X_OK)
