@@ -467,6 +467,18 @@ def test_what_was_said_is_written_when_the_database_comes_back(
     assert Task.objects.filter(environment_id=rows[0].id, kind="power").count() == 1
 
 
+def test_who_watched_before_a_machine_ended_is_waited_for(ann: Any, watching: Any) -> None:
+    """Its leases ended after the minute in which anything was started, where the settings gave it long ones."""
+    row = made(ann, app("a", instance("i")))
+    watch, processes = watching()
+    watch._config = config().changed({"worker.lease_seconds": 100.0})
+    watch._begun -= 250
+    round_of(watch)
+    processes[0].say(off(row, "c-i"))
+    round_of(watch)
+    assert Task.objects.filter(environment_id=row.id, kind="power").count() == 1
+
+
 def test_one_that_breaks_what_starts_it_is_tried_once(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     row = made(ann, app("a", instance("i")))
     watch, processes = watching()
