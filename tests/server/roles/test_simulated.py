@@ -20,6 +20,7 @@ from vetro.server import setup
 from vetro.server.catalog import standard_packages
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.simulation import HEADER
+from vetro.server.tasks.models import Report
 
 __all__ = ["_ended", "browser"]
 
@@ -54,6 +55,7 @@ def world(ann: Any, drain: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     for draft in Session.objects.filter(environment_id=of["environment"], draft__isnull=False):
         draft.draft["Objects"]["applications"][0] |= where
         draft.save()
+    of["seq"] = str(Report.objects.filter(task_id=of["task"]).earliest("seq").seq)
     return of
 
 

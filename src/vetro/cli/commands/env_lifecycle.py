@@ -15,6 +15,7 @@ from vetro.cli.client.contexts import context_option
 from vetro.cli.environments import actions, lifecycle, removal
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import KindName, run_options, workspace_option
+from vetro.model.files import file_object
 
 
 @click.command("list")
@@ -146,8 +147,6 @@ def action_command(
 
 
 def _files(pairs: tuple[str, ...]) -> dict[str, Any]:
-    from vetro.model.files import file_object
-
     made = {}
     for pair in pairs:
         name, equals, path = pair.partition("=")

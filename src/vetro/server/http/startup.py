@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any
 
-from django.db import transaction
+from django.db import Error, transaction
 
 from vetro.server.accounts import policy
 from vetro.server.accounts.keystone import checked_settings
@@ -100,8 +100,6 @@ def main() -> int:
         answer = {"error": error.message, "hint": error.hint}
         status = 1
     except Exception as error:
-        from django.db import Error
-
         if not isinstance(error, (Error, OSError)):
             raise
         answer = {"error": f"the installation cannot be prepared: {error}", "hint": None}
