@@ -50,7 +50,7 @@ def test_thirty_deployments_on_postgresql(tmp_path: Path) -> None:
 @pytest.mark.campaign
 def test_twelve_deployments_on_sqlite_with_one_worker(tmp_path: Path) -> None:
     """All blows at once; by default each of them has a test of its own: `test_scale_out`, `test_scale_out_library`,
-    `test_server_worker`, `test_server_serve`, `test_lost_network`; lost leases: `tests/server/tasks/test_lost_leases.py`."""
+    `test_server_worker`, `test_server_serve`, `test_lost_network`, `tests/server/tasks/test_lost_leases.py`."""
     words = ("--deployments", "12", "--environments", "4", "--clients", "2", "--kills", "5", "--no-rabbitmq")
     found = campaign(tmp_path, "--database", "sqlite", "--seed", "2", *words)
     assert sum(found["ends"].values()) == 12
