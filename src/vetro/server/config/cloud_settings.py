@@ -77,7 +77,7 @@ def _choice(config: Config) -> kinds.Choice:
 
 
 def look_again(config: Config) -> None:
-    """Has the best kind that works here be looked for now: somebody says that it is another one."""
+    """Drops the choice that was made for the cloud's folder: the next question finds the best kind anew."""
     with _lock:
         _chosen.pop(config.path("cloud.directory"), None)
 
