@@ -169,6 +169,17 @@ class ShowsAgents(Protocol):
 
 
 @runtime_checkable
+class ShowsJournals(Protocol):
+    """A cloud that reads what the services of a server said (`Capabilities.journals`)."""
+
+    def journal(self, owner: Owner, server: str, lines: int = 200) -> str:
+        """The end of the journal of a server (by id). Raises `NotFound`, `NotAvailable`, and `CloudError` with the
+        reason, where the server does not run for example.
+        """
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
 class ListsServers(Protocol):
     """A cloud that tells the states of many environments' servers at once."""
 
@@ -333,6 +344,8 @@ class Capabilities:
     #: How agents are reached: by streams into their servers, through a message broker, not at all.
     agents: Literal["stream", "broker", "none"]
     consoles: Literal["none", "log", "terminal"] = "log"
+    #: What the services of a running server said can be read; such a cloud is a `ShowsJournals`.
+    journals: bool = False
     #: Volumes are there as records, or can be attached to servers.
     volumes: Literal["none", "record", "attach"] = "none"
     volume_snapshots: bool = False
@@ -408,6 +421,8 @@ class Place:
     veil: Callable[[Owner], Veil] | None = None
     #: The most that each project may have (`vetro.clouds.quotas`); no limit where none is given.
     quotas: Mapping[str, int] = field(default_factory=dict)
+    #: Whether what a crash left is removed when the cloud is opened; False: for whoever only looks at it for a moment.
+    sweeps: bool = True
 
 
 class KindSettings(Protocol):

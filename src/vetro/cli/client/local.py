@@ -54,6 +54,8 @@ _ROUTES: Final = tuple(
         ("POST", "/environments/{}/stop", "environments:stop_servers", "names"),
         ("POST", "/environments/{}/restart", "environments:restart_servers", "names"),
         ("POST", "/environments/{}/realize", "environments:realize_environment", "names"),
+        ("GET", "/environments/{}/servers", "servers:list_servers"),
+        ("GET", "/environments/{}/servers/{}/log", "servers:read_server_log"),
         ("GET", "/environments/{}/packages", "local:list_packages"),
         ("GET", "/environments/{}/states", "local:list_states"),
         ("GET", "/environments/{}/states/{int}", "local:show_state"),

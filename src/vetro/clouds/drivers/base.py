@@ -357,6 +357,15 @@ class ServerDriver(Protocol):
 
 
 @runtime_checkable
+class JournalDriver(Protocol):
+    """A driver that reads the journals of its servers."""
+
+    def journal(self, server: str, lines: int = 200) -> str:
+        """The last lines that the services of a running server said; the server's own program reads them."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
 class Placement(Protocol):
     """A driver whose servers lie on one of several machines."""
 

@@ -19,7 +19,7 @@ from vetro.clouds.drivers.base import (
 )
 from vetro.clouds.drivers.quarantine import held, lift, over, put, until
 from vetro.clouds.guest import first_files
-from vetro.clouds.guest.commands import configure, get_file, put_file, signals
+from vetro.clouds.guest.commands import configure, get_file, journal, put_file, signals
 from vetro.clouds.guest.exec import Output
 from vetro.clouds.images.store import ImageStore, delete_tree
 from vetro.clouds.interface import Channel, Channels, NotAvailable, Owner
@@ -118,6 +118,10 @@ class GuestDriver(ABC, Generic[GuestT]):
     def console(self, server: str, lines: int = 200) -> str:
         """The end of what it wrote to its console."""
         return self._known(server).console(lines)
+
+    def journal(self, server: str, lines: int = 200) -> str:
+        """The end of what its services said, as the guest's own root reads it."""
+        return journal(self._known(server).execute, lines)
 
     def statuses(self, servers: Collection[str]) -> Mapping[str, ServerStatus]:
         """States of the servers that are known here."""

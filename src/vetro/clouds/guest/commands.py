@@ -11,6 +11,7 @@ from vetro.clouds.drivers.base import ConfigResult, ConfigSpec, Signal
 from vetro.clouds.drivers.errors import DriverError, GuestCommandFailed
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output
 from vetro.clouds.guest.first_files import SEED
+from vetro.visible import visible
 
 
 class Execute(Protocol):
@@ -21,7 +22,22 @@ class Execute(Protocol):
         ...  # pragma: no cover - protocol
 
 
-_ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])|[\x00-\x08\x0b-\x1f\x7f]")
+#: What commands a terminal: sequences with one and with two characters in front, and single characters.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[@-Z\\-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+#: Bytes of a console or a journal that are looked at.
+LARGEST_LOG = 1 << 20
+#: Prints the end of what services said: the journal of systemd, or the files of `vetro.clouds.proot.systemctl`.
+_JOURNAL = (
+    "if [ -d /run/systemd/system ]; then"
+    ' journalctl --quiet --all --no-pager --no-hostname --output=short-iso --lines="$1";'
+    " elif cd /var/log/vetro-services 2>/dev/null; then"
+    ' for file in *.log; do if [ -f "$file" ]; then tail -v -n "$1" -- "$file"; fi; done;'
+    ' fi 2>&1 | tail -c "$2"'
+)
 _PUT = (
     'set -e; umask 077; mkdir -p -m 755 "$(dirname "$1")"; '
     'cat > "$1.vetro-new"; chmod "$2" "$1.vetro-new"; mv -f "$1.vetro-new" "$1"'
@@ -82,9 +98,17 @@ def signals(execute: Execute, handle: str) -> list[Signal]:
     return found
 
 
-def plain_lines(text: bytes, lines: int) -> str:
-    """The last lines of a console without control characters."""
-    clean = _ESCAPES.sub("", text.decode("utf-8", "replace").replace("\r\n", "\n"))
+def journal(execute: Execute, lines: int) -> str:
+    """The last lines that services of a server said. Raises `DriverError` where it does not run."""
+    words = ["sh", "-c", _JOURNAL, "sh", str(max(1, lines)), str(LARGEST_LOG)]
+    return plain_lines(execute(words, timeout=20).stdout, lines)
+
+
+def plain_lines(text: bytes | str, lines: int) -> str:
+    """The last lines of a console or a journal, without what commands a terminal; what could not be seen is escaped."""
+    if isinstance(text, bytes):
+        text = text[-LARGEST_LOG:].decode("utf-8", "replace")
+    clean = visible(_ESCAPES.sub("", text[-LARGEST_LOG:].replace("\r\n", "\n")))
     return "\n".join(clean.splitlines()[-lines:]) if lines > 0 else ""
 
 

@@ -78,6 +78,7 @@ class NspawnKind(GuestKind[StackSettings]):
             executes=True,
             walls="full",
             agents="stream",
+            journals=True,
             volumes="record",
             networks="own",
             groups="full",

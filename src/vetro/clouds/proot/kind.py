@@ -53,6 +53,7 @@ class ProotKind(GuestKind[StackSettings]):
             executes=True,
             walls="none",
             agents="stream",
+            journals=True,
             volumes="record",
             power=True,
             machines="host",

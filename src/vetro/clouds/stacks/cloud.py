@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import RoutingDriver, ServerDriver
+from vetro.clouds.drivers.base import JournalDriver, RoutingDriver, ServerDriver
 from vetro.clouds.interface import (
     Capabilities,
     Catalog,
     Channel,
     CloudError,
+    NotAvailable,
     NotFound,
     Owner,
     PowerAction,
@@ -51,8 +52,10 @@ class StackCloud:
         quotas: Mapping[str, int] | None = None,
         capabilities: Capabilities | None = None,
         kind: str = "",
+        sweeps: bool = True,
     ) -> None:
-        """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there.
+        """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there
+        unless ``sweeps`` is false.
 
         ``driver`` makes the servers; the cloud closes it at its end. ``quotas``: the most that each project may have
         (`vetro.clouds.quotas`), no limit where none is given. ``capabilities``: templates that need more are refused;
@@ -77,7 +80,7 @@ class StackCloud:
         self.directory = directory
         self.name = driver.name
         try:
-            for line in self.sweep():
+            for line in self.sweep() if sweeps else ():
                 _log.warning("removed what a crash left: %s", line)
         except CloudError as error:
             _log.warning("what a crash may have left was not removed: %s", error)
@@ -179,10 +182,22 @@ class StackCloud:
 
     def console(self, owner: Owner, server: str, lines: int = 200) -> str:
         """See `Cloud.console`."""
+        self._own_server(owner, server)
+        return self.driver.console(server, lines)
+
+    def journal(self, owner: Owner, server: str, lines: int = 200) -> str:
+        """See `ShowsJournals.journal`."""
+        self._own_server(owner, server)
+        if not isinstance(self.driver, JournalDriver):
+            raise NotAvailable(f"servers of kind '{self.name}' have no journal that could be read")
+        return self.driver.journal(server, lines)
+
+    def _own_server(self, owner: Owner, server: str) -> None:
+        """Raises `NotFound` for what is no server (by id) of this owner."""
         for region in self._held_regions():
             found = self._services.things(region, owner.project).find("server", server)
             if found is not None and found["id"] == server and _of(found, owner):
-                return self.driver.console(server, lines)
+                return
         raise NotFound(f"there is no server '{server}'")
 
     def power(self, owner: Owner, server: str, action: PowerAction) -> None:

@@ -65,7 +65,15 @@ class DriverKind(ABC, Generic[SettingsT]):
         driver = self.driver(settings, place)
         try:
             able = able or self.capabilities(settings)
-            return StackCloud(place.directory, driver, settings, quotas=place.quotas, capabilities=able, kind=plays)
+            return StackCloud(
+                place.directory,
+                driver,
+                settings,
+                quotas=place.quotas,
+                capabilities=able,
+                kind=plays,
+                sweeps=place.sweeps,
+            )
         except BaseException:
             driver.close()
             raise

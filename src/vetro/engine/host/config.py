@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,8 @@ def pulse_of(config: Mapping[str, Any]) -> Pulse | None:
         raise HostConfigError("setting 'pulse' of the effects host must have 'path' and 'seconds'") from None
 
 
-def cloud_of(settings: Mapping[str, Any], owner: Owner) -> Cloud:
-    """The cloud that these settings name. Raises as `build_host`, and `KindMissing`."""
+def cloud_of(settings: Mapping[str, Any], owner: Owner, *, sweeps: bool = True) -> Cloud:
+    """The cloud that these settings name; ``sweeps``: see `Place`. Raises as `build_host`, and `KindMissing`."""
     name = str(settings.get("kind") or "")
     if ":" in name:
         return _function(name)(settings, owner)
@@ -87,7 +88,8 @@ def cloud_of(settings: Mapping[str, Any], owner: Owner) -> Cloud:
     for key in settings:
         if key not in _CLOUD:
             raise HostConfigError(f"a cloud has no setting '{key}'; there are {', '.join(_CLOUD)}")
-    return kind.open(kind.settings.from_json(_mapping(settings, "settings")), place_of(settings))
+    place = replace(place_of(settings), sweeps=sweeps)
+    return kind.open(kind.settings.from_json(_mapping(settings, "settings")), place)
 
 
 def place_of(settings: Mapping[str, Any]) -> Place:

@@ -54,6 +54,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "resolve_task": (WRITER, "decide what became of an effect that nobody can look up (Vetro's)"),
     "plan_environment": (WRITER, "find out what a deployment would do (Vetro's)"),
     "power_environment": (WRITER, "start, stop and restart servers of an environment (Vetro's)"),
+    "read_server_logs": (WRITER, "see servers of an environment, read their consoles and journals (Vetro's)"),
     "show_history": (ANYBODY, "read earlier states of an environment and their differences (Vetro's)"),
     "show_quotas": (ANYBODY, "see what the project may have at most, and has (Vetro's)"),
     "watch_events": (ANYBODY, "follow what happens in the project (Vetro's)"),

@@ -120,8 +120,9 @@ def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -
     return reading.result(PATIENCE)
 
 
-def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
-    """What ``do`` gives of the configured cloud, once that has answered: another thread waits for it.
+def ask(owner: Owner, do: Callable[[Cloud], Any], own: Mapping[str, Any] | None = None) -> Future[Any]:
+    """What ``do`` gives of the configured cloud, or of an environment's ``own`` (`Environment.cloud`), once that has
+    answered: another thread waits for it.
 
     A project whose cloud is slow keeps others waiting for nothing. The result may raise `ListUnavailable`.
     """
@@ -129,7 +130,7 @@ def ask(owner: Owner, do: Callable[[Cloud], Any]) -> Future[Any]:
     if pool is None:
         pool = _pools.setdefault(os.getpid(), FairPool(_THREADS, _SHARE, _WAITING, "vetro-cloud-lists"))
     try:
-        return pool.submit(owner.project, partial(_with_cloud, owner, do))
+        return pool.submit(owner.project, partial(_with_cloud, owner, do, own))
     except Full:
         refused: Future[Any] = Future()
         refused.set_exception(ListUnavailable(Text("too much of this project waits for the cloud already")))
@@ -150,10 +151,10 @@ def _listing() -> Listing | None:
         return _open[key]
 
 
-def _with_cloud(owner: Owner, do: Callable[[Cloud], Any]) -> Any:
+def _with_cloud(owner: Owner, do: Callable[[Cloud], Any], own: Mapping[str, Any] | None) -> Any:
     from vetro.engine.host.config import cloud_of
 
-    cloud = cloud_of(cloud_settings.cloud(config()), owner)
+    cloud = cloud_of(cloud_settings.cloud(config(), own), owner, sweeps=False)
     try:
         return do(cloud)
     finally:

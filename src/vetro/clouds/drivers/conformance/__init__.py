@@ -24,6 +24,7 @@ from vetro.clouds.drivers.conformance.facets import (
     Consoles,
     FloatingAddresses,
     Groups,
+    Journals,
     Networks,
     Power,
     Quotas,
@@ -34,6 +35,6 @@ __all__ = ["OWNER", "DriverConformance"]
 
 
 class DriverConformance(
-    Core, Power, Consoles, Configurations, Volumes, Networks, Groups, FloatingAddresses, Agents, Quotas, Claims
+    Core, Power, Consoles, Journals, Configurations, Volumes, Networks, Groups, FloatingAddresses, Agents, Quotas, Claims
 ):
     """The core part and all facets. Set `kind`, and give the `listing` of its backend."""

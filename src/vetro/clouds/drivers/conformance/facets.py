@@ -17,6 +17,7 @@ from vetro.clouds.drivers.base import (
     ConfigSpec,
     DriverError,
     GroupSpec,
+    JournalDriver,
     NetworkSpec,
     NicSpec,
     SecurityRule,
@@ -34,6 +35,20 @@ from vetro.clouds.quotas import QuotaExceeded
 PORT = 8080
 #: Serves pages at every address of a server, also after it was started again.
 SERVES = f"#!/bin/sh\nmkdir -p /srv/www\ncd /srv/www\nsetsid python3 -m http.server {PORT} > /dev/null 2>&1 &\n"
+
+#: A service that says something in red.
+SAYS = """\
+#!/bin/sh
+cat > /root/says <<'END'
+#!/bin/sh
+printf 'said-\\033[31mred\\n'
+END
+chmod 755 /root/says
+printf '[Service]\\nType=oneshot\\nExecStart=/root/says\\n' > /etc/systemd/system/said.service
+systemctl daemon-reload
+systemctl start said
+echo > /root/done
+"""
 
 
 class Power(DriverCase):
@@ -129,6 +144,31 @@ class Consoles(DriverCase):
                 assert time.monotonic() < end, said
                 time.sleep(0.05)
             assert driver.console(spec.id, 2).splitlines() == driver.console(spec.id).splitlines()[-2:]
+
+
+class Journals(DriverCase):
+    """`Capabilities.journals`."""
+
+    def test_what_a_service_says_is_in_the_journal(self) -> None:
+        """The last lines are given, without what would command a terminal; of a server that runs."""
+        self._needs_execution()
+        self._needs(journals=(True,))
+        with self._cloud() as driver:
+            assert isinstance(driver, JournalDriver)
+            spec = self._server(1, user_data=SAYS)
+            driver.create(spec)
+            self._file(driver, spec, "/root/done")
+            end = time.monotonic() + self.patience
+            while "said-red" not in (said := driver.journal(spec.id)):
+                assert time.monotonic() < end, said
+                time.sleep(0.05)
+            assert len(driver.journal(spec.id, 1).splitlines()) <= 1
+            driver.stop(spec.id)
+            try:
+                driver.journal(spec.id)
+            except DriverError:
+                return
+            raise AssertionError("nobody reads the journal of a server that does not run")
 
 
 class Configurations(DriverCase):
@@ -392,7 +432,7 @@ class Claims(DriverCase):
     """Capabilities for which a driver has to offer an interface."""
 
     def test_nothing_is_claimed_without_an_interface(self) -> None:
-        """Several machines need `Placement`; terminals and snapshots of servers have no interface for drivers yet.
+        """Several machines need `Placement`, journals `JournalDriver`; terminals and snapshots of servers have no interface for drivers yet.
 
         Whoever can start and stop servers at all says so: every driver can.
         """
@@ -404,5 +444,6 @@ class Claims(DriverCase):
             driver = self._driver(folder)
             try:
                 assert able.members == hasattr(driver, "member"), "members are claimed where Placement is there"
+                assert able.journals == isinstance(driver, JournalDriver)
             finally:
                 driver.close()

@@ -1,0 +1,44 @@
+"""The servers of an environment, and what one of them says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from vetro.server.caller import Caller
+from vetro.server.errors import ServiceError
+from vetro.server.language import translated
+from vetro.server.servers import logs
+from vetro.server.web.environment_page import open_page
+from vetro.server.web.page import page, render
+
+#: Lines that the page shows.
+LINES = 500
+
+
+@page(rule="read_server_logs")
+def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """The servers, and the end of what the chosen one says; or only that part, for whoever follows it.
+
+    A cloud that does not answer is told of in the page: the rest of the environment can be reached from there.
+    """
+    env_page = open_page(caller, environment)
+    what, wanted = request.GET.get("server", "")[:255], request.GET.get("source", "")
+    told: dict[str, Any] = {"servers": [], "sources": (), "log": None, "problem": ""}
+    follow = "follow" in request.GET
+    try:
+        told["sources"] = sources = logs.sources(caller, env_page.id)
+        told["servers"] = servers = logs.servers(caller, env_page.id)
+        source = next((known for known in sources if known == wanted), sources[0] if sources else None)
+        if servers and source is not None:
+            told |= {"source": source, "chosen": what or servers[0].id}
+            told["log"] = logs.read(caller, env_page.id, what or servers[0].id, source, most=LINES)
+            told["chosen"] = told["log"].server.id
+    except ServiceError as error:
+        told["problem"] = translated(error.message)
+        told["hint"] = translated(error.hint) or ""
+    part = request.headers.get("HX-Target") == "server-log"
+    context = {**told, "follow": follow} if part else env_page.shell("servers", **told, follow=follow)
+    context["env"] = env_page.found
+    return render(request, "environments/server_log.html" if part else "environments/servers.html", context)
