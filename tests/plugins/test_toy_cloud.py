@@ -11,8 +11,9 @@ from tests.plugins.conftest import ROOT, Run
 from vetro.clouds.drivers.conformance import DriverConformance
 from vetro.clouds.drivers.conformance.core import Core
 
-#: Tests of what toys do not have: configurations, networks, volumes, addresses, agents.
+#: Tests of what toys do not have: journals, configurations, networks, volumes, addresses, agents.
 NOT_CLAIMED = {
+    "test_what_a_service_says_is_in_the_journal",
     "test_a_configuration_runs_once",
     "test_signals_of_a_server_come",
     "test_volumes_go_from_one_server_to_another",

@@ -20,7 +20,7 @@ def test_what_the_servers_of_a_workspace_say(here: Path, monkeypatch: pytest.Mon
     assert place.ok("logs", "e", "-n", "1").stdout == "second\n"
     (log,) = place.data("logs", "e")
     name = log["server"]["name"]
-    assert (log["lines"], log["source"], log["server"]["component"]) == (["first", "second"], "console", "Box")
+    assert (log["lines"], log["source"], log["server"]["component"]) == (["first", "second"], "console", "box")
     assert place.ok("logs", "e", name, "--console").stdout == "first\nsecond\n"
     assert "there is no server 'other'" in place.refused("logs", "e", "other")
     assert "no journal" in place.refused("logs", "e", name, "--journal")

@@ -100,6 +100,8 @@ reader  GET          /v2/environments/{environment_id}/states/{number}
 member  POST         /v2/environments/{environment_id}/states/{number}/restore
 reader  GET          /v2/environments/{environment_id}/status
 reader  GET          /v2/environments/{environment_id}/health
+member  GET          /v2/environments/{environment_id}/servers
+member  GET          /v2/environments/{environment_id}/servers/{server}/log
 member  POST         /v2/environments/{environment_id}/realize
 member  POST         /v2/environments/{environment_id}/restart
 member  POST         /v2/environments/{environment_id}/start
@@ -211,6 +213,7 @@ member  POST         /app/environments/{environment}/tasks/{task}/retry
 member  GET POST     /app/environments/{environment}/template
 reader  GET          /app/environments/{environment}/health
 member  POST         /app/environments/{environment}/power
+member  GET          /app/environments/{environment}/servers
 member  POST         /app/environments/{environment}/realize
 reader  GET          /app/environments/{environment}/topology
 reader  GET          /app/environments/{environment}/topology.json

@@ -109,6 +109,7 @@ def values(of: dict[str, str], path: str) -> dict[str, str]:
         "path": of["path"] if "path" in of else "manifest.yaml" if "/files/" in path else of["object"],
         "builder": "none",
         "number": "1",
+        "server": "none",
         "seq": of.get("seq", "1"),
         "image_id": "5f" * 16,
         "user": of["user"],

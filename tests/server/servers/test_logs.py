@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.server.tasks import shop
+from tests.server.web.conftest import signed_in
 from vetro.clouds.errors import CloudError
 from vetro.clouds.guest.commands import LARGEST_LOG, plain_lines
 from vetro.clouds.record.driver import RecordDriver
@@ -23,7 +24,7 @@ from vetro.server.servers import logs
 from vetro.yaql.redact import MASK
 
 HOUSE = """\
-Name: House
+Name: Shop
 Namespaces: {=: test, std: io.murano, res: io.murano.resources, f: io.murano.metadata.forms}
 Extends: std:Application
 Properties:
@@ -41,7 +42,7 @@ class House:
 
     def __init__(self, ann: Any, drain: Callable[..., int]) -> None:
         self.caller, self.said = ann.caller, "hello\n"
-        package = shop.add_package(self.caller, shop.archive({"Classes/House.yaml": HOUSE}))
+        package = shop.add_package(self.caller, shop.archive({"Classes/Shop.yaml": HOUSE}))
         self.row = shop.add_environment(self.caller, "house")
         start = shop.model(self.row)
         instances = [
@@ -49,7 +50,7 @@ class House:
              "image": "debian-12-murano", "flavor": "m1.small", "assignFloatingIp": False}
             for name in ("front", "back")
         ]  # fmt: skip
-        header = {"type": "test.House", "id": "house", "name": "the house"}
+        header = {"type": "test.Shop", "id": "house", "name": "the house"}
         start["Objects"]["applications"] = [{"?": header, "instances": instances, "word": SECRET}]
         task = shop.enqueue(self.caller, self.row, package, start)
         drain()
@@ -237,8 +238,8 @@ def test_the_api_tells_it(house: House, ann: Any, people: Callable[..., Any]) ->
 
 @pytest.mark.database
 @pytest.mark.django_db
-def test_the_page_shows_it(house: House, ann: Any, browser: Any, people: Callable[..., Any]) -> None:
-    pages, path = browser(ann), f"/app/environments/{house.row.id}/servers"
+def test_the_page_shows_it(house: House, ann: Any, people: Callable[..., Any]) -> None:
+    pages, path = signed_in(ann), f"/app/environments/{house.row.id}/servers"
     house.said = f"<script>alert(1)</script> {SECRET}\n"
     text = pages.get(path).content.decode()
     assert "&lt;script&gt;alert(1)&lt;/script&gt; " + MASK in text and "<script>alert" not in text
@@ -251,6 +252,6 @@ def test_the_page_shows_it(house: House, ann: Any, browser: Any, people: Callabl
     assert "there is no server &#x27;nobody&#x27;" in unknown.lower()
     german = pages.get(path, headers={"accept-language": "de"}).content.decode()
     assert "Konsole" in german
-    reader = browser(people("rita", role="reader"))
+    reader = signed_in(people("rita", role="reader"))
     assert reader.get(path).status_code == 403
     assert 'id="t-servers"' not in reader.get(f"/app/environments/{house.row.id}/").content.decode()

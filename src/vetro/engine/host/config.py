@@ -88,8 +88,8 @@ def cloud_of(settings: Mapping[str, Any], owner: Owner, *, sweeps: bool = True) 
     for key in settings:
         if key not in _CLOUD:
             raise HostConfigError(f"a cloud has no setting '{key}'; there are {', '.join(_CLOUD)}")
-    place = replace(place_of(settings), sweeps=sweeps)
-    return kind.open(kind.settings.from_json(_mapping(settings, "settings")), place)
+    own = kind.settings.from_json(_mapping(settings, "settings"))
+    return kind.open(own, replace(place_of(settings), sweeps=sweeps))
 
 
 def place_of(settings: Mapping[str, Any]) -> Place:

@@ -1,4 +1,4 @@
-"""The secrets of an environment by value, for texts in which nobody knows where they stand: logs of servers, reports."""
+"""The secrets of an environment by value, for texts in which nobody knows where they stand: what servers say."""
 
 from __future__ import annotations
 

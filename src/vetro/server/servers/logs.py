@@ -95,7 +95,7 @@ def read(
         if source == "console":
             return server, cloud.console(owner, server.id, _WINDOW)
         if not isinstance(cloud, ShowsJournals):
-            raise NotAvailable(f"servers of '{cloud.name}' have no journal that could be read")
+            raise NotAvailable(Text("servers of this cloud have no {source} that could be read", source=source))
         return server, cloud.journal(owner, server.id, _WINDOW)
 
     server, text = _ask(row, look)
@@ -149,7 +149,9 @@ def _parsed(after: str) -> tuple[int, int, str, str]:
 
 
 def _digest(lines: Sequence[str]) -> str:
-    return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return hashlib.blake2b(
+        "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"), digest_size=12
+    ).hexdigest()
 
 
 def _row(caller: Caller, environment_id: str) -> Environment:

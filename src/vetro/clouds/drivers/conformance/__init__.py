@@ -35,6 +35,17 @@ __all__ = ["OWNER", "DriverConformance"]
 
 
 class DriverConformance(
-    Core, Power, Consoles, Journals, Configurations, Volumes, Networks, Groups, FloatingAddresses, Agents, Quotas, Claims
+    Core,
+    Power,
+    Consoles,
+    Journals,
+    Configurations,
+    Volumes,
+    Networks,
+    Groups,
+    FloatingAddresses,
+    Agents,
+    Quotas,
+    Claims,
 ):
     """The core part and all facets. Set `kind`, and give the `listing` of its backend."""

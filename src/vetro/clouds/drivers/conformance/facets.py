@@ -432,7 +432,8 @@ class Claims(DriverCase):
     """Capabilities for which a driver has to offer an interface."""
 
     def test_nothing_is_claimed_without_an_interface(self) -> None:
-        """Several machines need `Placement`, journals `JournalDriver`; terminals and snapshots of servers have no interface for drivers yet.
+        """Several machines need `Placement`, journals `JournalDriver`; terminals and snapshots of servers have no
+        interface for drivers yet.
 
         Whoever can start and stop servers at all says so: every driver can.
         """

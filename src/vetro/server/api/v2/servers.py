@@ -43,9 +43,7 @@ class ServerLogShown(Schema):
     missed: bool = Field(description="Lines between `after` and these are gone: there were too many.")
 
 
-@routes.add(
-    "GET", "/environments/{environment_id}/servers", "listServers", "read_server_logs", ServersShown
-)
+@routes.add("GET", "/environments/{environment_id}/servers", "listServers", "read_server_logs", ServersShown)
 def list_servers(request: HttpRequest, environment_id: str) -> Any:
     """The servers of an environment as its cloud has them now, also those that a task makes."""
     return answers.list_servers(who(request), environment_id)
@@ -62,7 +60,7 @@ def read_server_log(
     request: HttpRequest,
     environment_id: str,
     server: str,
-    source: Annotated[Source, Query(description="What is printed on its console, or what its services say.")] = "console",
+    source: Annotated[Source, Query(description="Its console, or what its services say.")] = "console",
     lines: Annotated[int, Query(ge=1, le=MOST)] = 200,
     after: Annotated[str, Query(max_length=200, description="Only what was added since: `next` of before.")] = "",
 ) -> Any:
