@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.faults.world import WorldChannel
-from vetro.clouds.interface import Message
+from tests.faults.world import WorldChannel, WorldCloud
+from vetro.clouds.interface import Message, Owner
 from vetro.engine.host import heartbeat as pulses
 from vetro.engine.host.agents import Agents
-from vetro.engine.host.answer import HostConfigError
+from vetro.engine.host.answer import HostConfigError, Request
 from vetro.engine.host.config import build_host
 from vetro.engine.host.forker import HostForker
 from vetro.engine.host.frame_server import Service
 from vetro.engine.host.heartbeat import Pulse, beat, moment
+from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.process import HostProcess
 from vetro.engine.task.frames import encode
 
@@ -54,6 +57,36 @@ def test_answers_that_nobody_asked_for_are_the_successors(tmp_path: Path) -> Non
         assert channel.waiting() == ["m0"]
     finally:
         agents.close()
+
+
+def test_a_host_that_is_ending_takes_no_answers(tmp_path: Path) -> None:
+    """It waits for its cloud, with calls that are abandoned: their answers are for the host that goes on."""
+    channel, queue = WorldChannel(tmp_path / "world.db"), "-execution-results-x"
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(args: Any) -> bool:
+        begun.set()
+        return ended.wait(60)
+
+    effects: Any = {"test.slow": SimpleNamespace(perform=slow)}
+    host = EffectsHost(WorldCloud(tmp_path / "world.db"), channel, Owner(**OWNER), effects=effects)
+    plan = {"Name": "silent", "Body": "", "Action": "Execute"}
+    call = {"id": "m1", "queue": "e-h-web", "listener": queue, "timeout": 60.0, "plan": plan}
+    answers: list[str] = []
+    host.begin(Request("0/1", "agent.call", call), lambda key, *end: answers.append(key))
+    host.begin(Request("0/2", "test.slow", {}), lambda key, *end: answers.append(key))
+    assert begun.wait(60)
+    closing = threading.Thread(target=host.close, args=(60.0,))
+    closing.start()
+    while not host._agents._closed.is_set():
+        time.sleep(0.001)
+    channel._db.execute("INSERT INTO answers (queue, id, body) VALUES (?, 'm1', '{}')", (queue,))
+    time.sleep(20 * channel.pause)
+    ended.set()
+    closing.join(60)
+    assert not closing.is_alive()
+    assert channel.waiting() == ["m1"]
+    assert "0/1" not in answers
 
 
 def test_a_host_ends_when_its_worker_is_silent(tmp_path: Path) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.server.tasks import shop
+from vetro.engine.host.heartbeat import Pulse, moment
 from vetro.engine.host.process import HostProcess
 from vetro.server import sandboxed_workers
 from vetro.server.setup import config
-from vetro.server.tasks import effect_hosts, pool
+from vetro.server.tasks import clock, effect_hosts, pool
 from vetro.server.tasks.claim import Lease, claim, renew
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.pool import WorkerPool
@@ -64,10 +66,55 @@ def test_each_beat_tells_of_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None
     mine, theirs = (lease for lease in leases if isinstance(lease, Lease))
     Task.objects.filter(id=theirs.task_id).update(owner="other", fence=7)
     lost: list[Lease] = []
-    runner: Any = SimpleNamespace(held=lambda: [mine, theirs], lose=lost.extend, pulse=None)
+    renewed: list[Lease] = []
+    runner: Any = SimpleNamespace(
+        held=lambda: [mine, theirs], lose=lost.extend, pulses=None, beat=lambda leases, at: renewed.extend(leases)
+    )
     monkeypatch.setattr(pool.linking, "begin", threading.Thread)  # one that has not begun
     made = WorkerPool(config(), runner)
     rounds = iter([False, True])
     made.beat(SimpleNamespace(wait=lambda seconds: next(rounds)))  # type: ignore[arg-type]
-    made.pulse.unlink()
-    assert lost == [theirs]
+    made.pulses.rmdir()
+    assert (lost, renewed) == ([theirs], [mine])
+
+
+def test_a_task_that_is_claimed_again_by_its_own_worker_has_a_pulse_of_its_own(ann: Any, tmp_path: Path) -> None:
+    """A worker that stood still claimed its lapsed task again; the host of its first run saw that the worker lived,
+    and acknowledged the answer that the second run waited for."""
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    shop.deploy(ann.caller, environment, package, wait=3600)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    pulses: list[Pulse] = []
+    again: list[Lease | None] = []
+
+    def step(name: str, key: str) -> None:
+        entry = Task.objects.get().entries.filter(place=None).first() if name == "before effect" else None
+        if entry is None or entry.kind != "sleep" or again:
+            return
+        runner.beat(runner.held(), moment() - 59.0)
+        assert pulses[0].lives() and pulses[0].silence() > 58.0
+        Task.objects.update(lease_until=clock.after(-1.0))
+        again.append(claim("me", 60.0))
+        held = runner.held()
+        runner.lose(renew(held))
+        runner.beat(held, moment())
+        assert not pulses[0].lives()
+
+    def host(given: Any) -> HostProcess:
+        found = Pulse.from_json(given["pulse"])
+        assert found is not None
+        pulses.append(found)
+        assert found.lives()
+        return effect_hosts.host(given)
+
+    runner = TaskRunner(config(), sandboxed_workers.launcher(), host, step)
+    runner.pulses = tmp_path
+    assert runner.run(lease) is None
+    (second,) = again
+    assert second is not None and second.fence > lease.fence
+    Task.objects.update(cancel="enough")
+    ended = runner.run(second)
+    assert ended is not None and ended.state == "cancelled"
+    assert [pulse.path.name for pulse in pulses] == [f"{one.task_id}-{one.fence}" for one in (lease, second)]
+    assert list(tmp_path.iterdir()) == []

@@ -238,6 +238,8 @@ class Agents:
     def _take(self, queue: str, message: Message) -> None:
         id = _plan_of(message)
         with self._lock:
+            if self._closed.is_set():  # it stays in its queue
+                return
             plan = self._plans.get(id)
             if plan is None and id in self._expected:
                 plan = self._plans[id] = _Plan()
@@ -269,9 +271,14 @@ class Agents:
         if self._may_drop():
             self._outbox.acknowledge(queue, message.receipt)
 
+    def end_receiving(self) -> None:
+        """From now on answers stay in their queues; plans are still sent."""
+        with self._lock:
+            self._closed.set()
+
     def close(self) -> None:
         """Ends the threads; answers that are not in the journal stay in their queues."""
-        self._closed.set()
+        self.end_receiving()
         self._outbox.close()
         self._channel.close()
         self._watch.close()

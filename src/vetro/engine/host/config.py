@@ -11,7 +11,7 @@
  "broker": {...} or null,              `vetro.agent.broker_accounts.broker_of`; null: the channel of the cloud's servers
  "secrets": [KEY, ...],                that `vetro.engine.host.encryption` opens secrets with; none: none can be opened
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
- "pulse": {"path": PATH, "seconds": S} or null,   of the worker, see `vetro.engine.host.heartbeat`
+ "pulse": {"path": PATH, "seconds": S} or null,   of its lease, see `vetro.engine.host.heartbeat`
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
 ```
 Only ``cloud`` and ``owner`` are needed. The kind of a cloud may also be ``module:function``: a function that takes the

@@ -38,7 +38,7 @@ class EffectsHost:
 
     Functions that installed extensions declare with ``@effect`` are performed, too; ``plugins`` limits them to these
     distributions. ``identities`` is ``{caller|environment: {user|project: record}}``, by default made of the owner.
-    ``pulse`` is that of the worker, if it may stand still.
+    ``pulse`` is that of the task's lease, if its worker may stand still.
     """
 
     def __init__(
@@ -165,7 +165,11 @@ class EffectsHost:
             self._stacks.abandoned(request)
 
     def close(self, grace: float = 0.0) -> None:
-        """Ends everything; waits up to ``grace`` seconds for what is under way."""
+        """Ends everything; waits up to ``grace`` seconds for what is under way.
+
+        Answers of agents are not taken any more: the task may go on elsewhere, and wait for them.
+        """
+        self._agents.end_receiving()
         with self._lock:
             keys = list(self._open)
         for key in keys:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import socket
 from enum import Enum
 from pathlib import Path
@@ -57,8 +58,8 @@ def _write(member: Member, draining: bool) -> None:
     )
 
 
-def pulse_of(config: Config, member: Member) -> Path:
-    """The file in which the worker writes down that it lives, for its effects hosts."""
+def pulses_of(config: Config, member: Member) -> Path:
+    """The folder in which the worker writes down, for its effects hosts, which leases it renews."""
     return folder(config.data) / f"{_PULSE}{member.id}"
 
 
@@ -90,8 +91,8 @@ def take_over(config: Config) -> int:
     What the dead left in this data directory is removed.
     """
     freed, known, dead = 0, set(), False
-    # Looked for before the rows: whoever joins meanwhile has a row before its file.
-    files = list(folder(config.data).glob(f"{_PULSE}*"))
+    # Looked for before the rows: whoever joins meanwhile has a row before its folder.
+    pulses = list(folder(config.data).glob(f"{_PULSE}*"))
     for id, host, pid in WorkerProcess.objects.values_list("id", "host", "pid"):
         if host != this_host() or _lives(pid):
             known.add(id)
@@ -99,10 +100,13 @@ def take_over(config: Config) -> int:
         dead = True
         freed += release(id)
         WorkerProcess.objects.filter(id=id).delete()
-    for file in files:
-        if file.name.removeprefix(_PULSE) not in known:
+    for place in pulses:
+        if place.name.removeprefix(_PULSE) not in known:
             dead = True
-            file.unlink(missing_ok=True)
+            if place.is_dir():
+                shutil.rmtree(place, ignore_errors=True)
+            else:  # of a version that had one pulse for all leases of a worker
+                place.unlink(missing_ok=True)
     if dead:
         remove_left_over(config)
     return freed

@@ -66,8 +66,8 @@ class WorkerPool:
         self._stop = False
         self._threads: list[threading.Thread] = []
         self.member = members.join(self.labels)
-        self.pulse = runner.pulse = members.pulse_of(config, self.member)
-        heartbeat.beat(self.pulse)
+        self.pulses = runner.pulses = members.pulses_of(config, self.member)
+        self.pulses.mkdir(mode=0o700)
 
     def count(self, short: bool) -> int:
         """See `TaskPlaces.count`."""
@@ -201,8 +201,11 @@ class WorkerPool:
             while not over.wait(self._lease / 3):
                 try:
                     now = heartbeat.moment()
-                    self._runner.lose(renew(self._runner.held()))
-                    heartbeat.beat(self.pulse, now)  # only when they were renewed, and for no longer
+                    held = self._runner.held()
+                    lost = renew(held)
+                    self._runner.lose(lost)
+                    # only those that were renewed, and for no longer
+                    self._runner.beat([lease for lease in held if lease not in lost], now)
                     before, ahead = ahead, time.time() - time.monotonic()
                     if before - ahead > _SET_BACK:  # also at the first beat
                         shorten(self._lease)
@@ -224,7 +227,7 @@ class WorkerPool:
                     _log.error("the leases cannot be renewed, the database failed: %s", error)
                     connections.close_all()
                 except OSError as error:
-                    _log.error("the pulse of this worker cannot be written: %s", error)
+                    _log.error("the pulses of the leases cannot be written: %s", error)
                 except Exception:  # without beats it would lose every task that takes longer than a lease
                     _log.exception("a defect of the worker")
         finally:

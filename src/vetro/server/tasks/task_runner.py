@@ -20,6 +20,7 @@ from django.db import Error as DatabaseFailed
 from django.db.models import F
 
 from vetro.diagnostics import Text, encode_messages
+from vetro.engine.host import heartbeat
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import LauncherError
 from vetro.engine.task.method_spans import MOST as MOST_SPANS
@@ -94,12 +95,14 @@ class TaskRunner:
         self._events = events
         self._lock = threading.RLock()  # handlers of signals cancel, in the thread that runs
         self._running: dict[Lease, Worker] = {}
-        self._held: list[Lease] = []
+        #: Since when each lease is known to be ours (`vetro.engine.host.heartbeat.moment`).
+        self._held: dict[Lease, float] = {}
         self._lost: set[Lease] = set()
         #: What failed around the task that stumbled last.
         self.stumbled = ""
-        #: The file of the worker's pulse (`vetro.engine.host.heartbeat`); None: its leases are never renewed.
-        self.pulse: Path | None = None
+        #: The folder of the pulses of leases (`vetro.engine.host.heartbeat`); None: they are never renewed.
+        self.pulses: Path | None = None
+        self._pulses: dict[Lease, Path] = {}
 
     def running(self) -> list[str]:
         """Ids of the tasks that run now."""
@@ -116,9 +119,38 @@ class TaskRunner:
         that the others wait for, and a task that only waits would not notice for hours."""
         with self._lock:
             self._lost.update(lease for lease in leases if lease in self._held)
+            for lease in self._lost:
+                self._end_pulse(lease)
             workers = [self._running[lease] for lease in self._lost if lease in self._running]
         for worker in workers:
             worker.wake.set()
+
+    def beat(self, leases: Collection[Lease], at: float) -> None:
+        """These leases were renewed at the moment ``at``: effects hosts go by it. Raises `OSError`."""
+        with self._lock:
+            if self.pulses is not None:  # who takes us for dead removes it
+                self.pulses.mkdir(mode=0o700, exist_ok=True)
+            for lease in leases:
+                if lease in self._held and lease not in self._lost:
+                    self._held[lease] = at
+                    if lease in self._pulses:
+                        heartbeat.beat(self._pulses[lease], at)
+
+    def _begin_pulse(self, lease: Lease, folder: Path) -> Path:
+        """The file of its pulse; of one that was lost meanwhile there is none. Raises `OSError`."""
+        with self._lock:
+            path = folder / f"{lease.task_id}-{lease.fence}"
+            if lease not in self._lost:
+                heartbeat.beat(path, self._held[lease])
+                self._pulses[lease] = path
+            return path
+
+    def _end_pulse(self, lease: Lease) -> None:
+        """From now on its host leaves answers to whoever is next."""
+        with self._lock:
+            path = self._pulses.pop(lease, None)
+        if path is not None:
+            path.unlink(missing_ok=True)
 
     def cancel(self, reason: str) -> None:
         """Cancels all tasks that run here. May be called by a handler of a signal."""
@@ -147,12 +179,12 @@ class TaskRunner:
     def run(self, lease: Lease) -> Outcome | None:
         """Runs a task; None when it was given back, or taken by another worker."""
         with self._lock:
-            self._held.append(lease)
+            self._held[lease] = heartbeat.moment()
         try:
             return self._run(lease)
         finally:
             with self._lock:
-                self._held.remove(lease)
+                del self._held[lease]
                 self._lost.discard(lease)
 
     def _run(self, lease: Lease) -> Outcome | None:
@@ -248,7 +280,7 @@ class TaskRunner:
             self._events(event)
 
         engine_task = spec.engine_task(task)
-        with self._host(task) as (host, folder):
+        with self._host(task, lease) as (host, folder):
             worker = Worker(
                 engine_task,
                 journal,
@@ -283,17 +315,18 @@ class TaskRunner:
             return outcome
 
     @contextmanager
-    def _host(self, task: Task) -> Iterator[tuple[HostPort, str]]:
+    def _host(self, task: Task, lease: Lease) -> Iterator[tuple[HostPort, str]]:
         """The host of a task, and the folder in which a plan is recorded."""
         if task.kind != "plan":
             config = spec.host_config(self._config, task)
-            if self.pulse is not None:
-                config["pulse"] = {"path": str(self.pulse), "seconds": float(self._config["worker.lease_seconds"])}
+            if self.pulses is not None:
+                config["pulse"] = {"path": str(self._begin_pulse(lease, self.pulses)), "seconds": lease.seconds}
             host = self._hosts(config)
             try:
                 yield host, ""
             finally:
                 host.stop()
+                self._end_pulse(lease)
             return
         from vetro.server.tasks.plan import host_config, scratch
 

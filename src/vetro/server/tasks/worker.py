@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import shutil
 import signal
 import threading
 import time
@@ -111,7 +112,7 @@ def main(
             left = runner.running()
             over.set()
             beating.join(_LAST)  # else it might write down once more that this worker lives
-            pool.pulse.unlink(missing_ok=True)  # from now on hosts leave answers to whoever is next
+            shutil.rmtree(pool.pulses, ignore_errors=True)  # from now on hosts leave answers to whoever is next
             _leave(pool.member)
         if not drained:
             if left:
