@@ -14,6 +14,8 @@ from vetro.muranopl.contracts.model import (
     ContractExpression,
     ContractList,
     ContractMap,
+    Convert,
+    NotNull,
     OfClass,
     OtherMethod,
     Owner,
@@ -115,11 +117,12 @@ class ContractTranslator:
         schema = self._values(chain)
         checks: CheckTranslator | None = None
         for step in chain.steps:
-            if isinstance(step, OtherMethod):
+            if isinstance(step, Check):
+                if step.predicate is not None:
+                    checks = checks or CheckTranslator(self._evaluate)
+                    checks.add(step.predicate)
+            elif isinstance(step, OtherMethod):
                 break  # as toUpper(): a check behind it tests another value than the one a person enters
-            if isinstance(step, Check) and step.predicate is not None:
-                checks = checks or CheckTranslator(self._evaluate)
-                checks.add(step.predicate)
         if checks is not None:
             schema.update(checks.keywords)
             if checks.context and chain.kind is StepName.CLASS:
@@ -129,14 +132,20 @@ class ContractTranslator:
     def _values(self, chain: Chain) -> dict[str, Any]:
         """What the steps say of a value besides checks: its type, class and owner."""
         schema: dict[str, Any] = {}
+        kind: str | None = None
+        nullable = True
         for step in chain.steps:
-            if isinstance(step, OfClass):
+            if isinstance(step, Convert):
+                kind = TYPES[step.name]
+            elif isinstance(step, NotNull):
+                nullable = False
+            elif isinstance(step, OfClass):
+                kind = OBJECT
                 self._object(step, schema)
             elif isinstance(step, Owner):
                 schema["owned"] = step.owned
-        if chain.kind is not None:
-            kind = TYPES[chain.kind]
-            schema["type"] = [kind, "null"] if chain.nullable else kind
+        if kind is not None:
+            schema["type"] = [kind, "null"] if nullable else kind
         return schema
 
     def _object(self, step: OfClass, schema: dict[str, Any]) -> None:

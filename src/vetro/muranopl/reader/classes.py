@@ -22,6 +22,7 @@ CLASS_KEYS: Final = ("Name", "Namespaces", "Extends", "Properties", "Methods", "
 META_CLASS_KEYS: Final = ("Cardinality", "Applies", "Inherited")
 PLACES: Final = ("All", "Package", "Type", "Property", "Method", "Argument")
 
+_CLASS = Text("a class")
 _CLASS_USAGES = {usage.value: usage for usage in ClassUsage}
 
 
@@ -58,7 +59,7 @@ def read_class(
     context: ReadContext, node: MappingNode, namespaces: Namespaces, default_name: str | None, digest: str
 ) -> ClassDecl:
     """One class document. ``default_name`` is the full name it has when it states none."""
-    entries = context.entries(node, Text("a class"))
+    entries = context.entries(node, _CLASS)
     where = context.position(entries["Name"][0] if "Name" in entries else node)
     name = _class_name(context, entries, node, namespaces, default_name)
     usage = ClassUsage.CLASS
@@ -68,7 +69,7 @@ def read_class(
         )
         usage = _CLASS_USAGES[chosen] if chosen else usage
     known = CLASS_KEYS + META_CLASS_KEYS if usage is ClassUsage.META else CLASS_KEYS
-    context.check_keys(entries, known, Text("a class"))
+    context.check_keys(entries, known, _CLASS)
     marks: tuple[str, frozenset[str], bool] = ("One", frozenset({"All"}), False)
     if usage is ClassUsage.META:
         marks = context.attempt(_meta_marks, context, entries) or marks

@@ -38,6 +38,10 @@ _ARGUMENT_USAGES = {usage.value: usage for usage in ArgumentUsage}
 _METHOD_USAGES = {usage.value: usage for usage in MethodUsage}
 _SCOPES = {scope.value: scope for scope in MethodScope}
 _ORDER = {ArgumentUsage.STANDARD: 0, ArgumentUsage.VAR_ARGS: 1, ArgumentUsage.KW_ARGS: 2}
+# Made once: a large package has thousands of members, and these are only shown where one is wrong.
+_PROPERTY, _ARGUMENT, _METHOD = Text("property"), Text("argument"), Text("method")
+_CONTRACT_BELOW = Text("indent 'Contract: …' below the name")
+_BODY_BELOW = Text("indent 'Body:' and the instructions below the name")
 
 
 def _default(context: ReadContext, entries: Entries) -> Template | _NoDefault:
@@ -57,30 +61,38 @@ def _contract(context: ReadContext, entries: Entries, key: ScalarNode, what: str
 
 def read_property(context: ReadContext, key: ScalarNode, node: YNode, namespaces: Namespaces) -> PropertyDecl:
     """One property. Raises `MissingKey`, `DslSyntaxError`, `DeclarationError`."""
-    name = context.identifier(key, Text("property"))
-    entries = context.entries(node, Text("property '{name}'", name=name), Text("indent 'Contract: …' below the name"))
-    context.check_keys(entries, PROPERTY_KEYS, Text("property '{name}'", name=name))
+    name = context.identifier(key, _PROPERTY)
+
+    def what() -> Text:
+        return Text("property '{name}'", name=name)
+
+    entries = context.entries(node, what, _CONTRACT_BELOW)
+    context.check_keys(entries, PROPERTY_KEYS, what)
     usage = PropertyUsage.IN
     if context.present(entries, "Usage"):
         usage = _PROPERTY_USAGES[
             context.choice(entries["Usage"][1], _PROPERTY_USAGES, Text("property usage"), DslSyntaxError)
         ]
-    contract = _contract(context, entries, key, Text("property"))
+    contract = _contract(context, entries, key, _PROPERTY)
     meta = read_member_meta(context, entries, namespaces) if "Meta" in entries else ()
     return PropertyDecl(name, usage, contract, _default(context, entries), meta, context.position(key))
 
 
 def read_argument(context: ReadContext, key: ScalarNode, node: YNode, namespaces: Namespaces) -> ArgumentDecl:
     """One argument. Raises `MissingKey`, `DslSyntaxError`, `DeclarationError`."""
-    name = context.identifier(key, Text("argument"))
-    entries = context.entries(node, Text("argument '{name}'", name=name), Text("indent 'Contract: …' below the name"))
-    context.check_keys(entries, PROPERTY_KEYS, Text("argument '{name}'", name=name))
+    name = context.identifier(key, _ARGUMENT)
+
+    def what() -> Text:
+        return Text("argument '{name}'", name=name)
+
+    entries = context.entries(node, what, _CONTRACT_BELOW)
+    context.check_keys(entries, PROPERTY_KEYS, what)
     usage = ArgumentUsage.STANDARD
     if context.present(entries, "Usage"):
         usage = _ARGUMENT_USAGES[
             context.choice(entries["Usage"][1], _ARGUMENT_USAGES, Text("argument usage"), DslSyntaxError)
         ]
-    contract = _contract(context, entries, key, Text("argument"))
+    contract = _contract(context, entries, key, _ARGUMENT)
     meta = read_member_meta(context, entries, namespaces) if "Meta" in entries else ()
     return ArgumentDecl(name, usage, contract, _default(context, entries), meta, context.position(key))
 
@@ -143,11 +155,13 @@ def read_method(context: ReadContext, key: ScalarNode, node: YNode, namespaces: 
     written = str(key.value)
     name = SPECIAL.get(written, written)
     if name not in (".init", ".destroy"):
-        context.identifier(key, Text("method"))
-    entries = context.entries(
-        node, Text("method '{written}'", written=written), Text("indent 'Body:' and the instructions below the name")
-    )
-    context.check_keys(entries, METHOD_KEYS, Text("method '{written}'", written=written))
+        context.identifier(key, _METHOD)
+
+    def what() -> Text:
+        return Text("method '{written}'", written=written)
+
+    entries = context.entries(node, what, _BODY_BELOW)
+    context.check_keys(entries, METHOD_KEYS, what)
     usage, scope = MethodUsage.RUNTIME, MethodScope.SESSION
     if context.present(entries, "Usage"):
         word = context.choice(entries["Usage"][1], _METHOD_USAGES, Text("method usage"), DeclarationError)

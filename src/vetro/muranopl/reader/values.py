@@ -32,8 +32,14 @@ from vetro.yaql.values import SCALARS, FDict
 T = TypeVar("T")
 #: Name -> (key node, value node); of repeated names the last stands.
 Entries = dict[str, tuple[ScalarNode, YNode]]
+#: What is read, for errors: a text, or what makes it when there is one (files have thousands of members).
+What = str | Callable[[], str]
 #: A problem of `MuranoError` that does not make the file unusable has this severity.
 WARNING = "warning"
+
+
+def _said(what: What) -> str:
+    return what if isinstance(what, str) else what()
 
 
 class ReadContext:
@@ -86,13 +92,13 @@ class ReadContext:
         """``~``, ``null`` or nothing at all."""
         return node.__class__ is ScalarNode and self.scalars.read(node) is None
 
-    def entries(self, node: YNode, what: str, hint: str = Text("write 'key: value' lines")) -> Entries:
+    def entries(self, node: YNode, what: What, hint: str = Text("write 'key: value' lines")) -> Entries:
         """The pairs of a mapping whose keys are names; null is empty. Raises `DslSyntaxError`."""
         if node.__class__ is not MappingNode:
             if self.is_null(node):
                 return {}
             raise DslSyntaxError(
-                Text("{what} must be a mapping, not {describe}", what=what, describe=describe(node)),
+                Text("{what} must be a mapping, not {describe}", what=_said(what), describe=describe(node)),
                 position=position(node, self.file),
                 hint=hint,
             )
@@ -100,14 +106,14 @@ class ReadContext:
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
                 raise DslSyntaxError(
-                    Text("a key of {what} must be a name", what=what),
+                    Text("a key of {what} must be a name", what=_said(what)),
                     position=position(key, self.file),
                     hint=Text("lists and mappings cannot name anything"),
                 )
             result[key.value] = (key, value)
         return result
 
-    def check_keys(self, entries: Entries, known: Collection[str], what: str) -> None:
+    def check_keys(self, entries: Entries, known: Collection[str], what: What) -> None:
         """Warns of keys that mean nothing (SEMANTICS 4.1: they are ignored)."""
         if self.problems is None:
             return
@@ -116,7 +122,7 @@ class ReadContext:
                 hint = did_you_mean(name, known) or Text("known are: {known}", known=", ".join(sorted(known)))
                 self.warn(
                     DeclarationError(
-                        Text("{what} has no key '{name}', it is ignored", what=what, name=name),
+                        Text("{what} has no key '{name}', it is ignored", what=_said(what), name=name),
                         position=self.position(key),
                         hint=hint,
                     )
@@ -134,19 +140,19 @@ class ReadContext:
 
     # -- scalars -------------------------------------------------------------------------------------------------------
 
-    def name(self, node: YNode, what: str) -> str:
+    def name(self, node: YNode, what: What) -> str:
         """Text that names something, as written. Raises `DeclarationError`."""
         if node.__class__ is ScalarNode and node.value:
             value = self.scalars.read(node)
             if value.__class__ is str or value.__class__ not in SCALARS:
                 return str(node.value)
         raise DeclarationError(
-            Text("{what} must be a name, not {describe}", what=what, describe=describe(node)),
+            Text("{what} must be a name, not {describe}", what=_said(what), describe=describe(node)),
             position=position(node, self.file),
             hint=Text("quote it if YAML reads it as something else"),
         )
 
-    def class_name(self, node: YNode, what: str, namespaces: Namespaces) -> str:
+    def class_name(self, node: YNode, what: What, namespaces: Namespaces) -> str:
         """A class name as written whose prefix is declared. Raises `UnknownPrefix`."""
         name = self.name(node, what)
         self.resolve(name, node, namespaces)
