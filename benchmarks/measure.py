@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,13 @@ class Recorded:
 
 
 class Worker:
-    """One side of a comparison, as a process."""
+    """One side of a comparison, as a process; ``root`` is a checkout with an environment of its own, else this one."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, root: Path | None = None) -> None:
+        python = sys.executable if root is None else str(root / ".venv" / "bin" / "python")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", *arguments],
-            cwd=ROOT,
+            [python, "-m", "benchmarks.worker", *arguments],
+            cwd=root or ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -138,14 +139,12 @@ def measure_pairs(
     reference = recorded.of(workload.key, n)
     line.murano_s = reference.get("cpu_s")
     with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as folder:
-        ours = ["vetro", workload.key, str(n)]
+        ours = _ours(workload, n, variant, cache, folder)
+        sides = [Side(ours)]
+        if workload.key in NATIVE:
+            sides.append(Side(("native", workload.key, str(n))))
         if variant == "cached":
-            ours += ["--cache", cache, "--folder", folder]
-        if variant != "compiled" and workload.key.startswith("j"):
-            ours.append("--lazy")
-        sides = (ours, ["native", workload.key, str(n)]) if workload.key in NATIVE else (ours,)
-        if variant == "cached":
-            _fill_cache(ours)
+            sides[0].run_once()
         answers = _alternate(sides, pairs, seconds, fresh=workload.cold)
     for answer in answers:
         error = next((a["error"] for a in answer if "error" in a), None)
@@ -169,21 +168,81 @@ def measure_pairs(
     return line
 
 
-def _fill_cache(arguments: list[str]) -> None:
-    worker = Worker(*arguments)
-    worker.run(0.0)
-    worker.close()
+def measure_checkouts(workload: Workload, n: int, variant: str, pairs: int, other: Path, *, seconds: float) -> Compared:
+    """Runs a workload here and in the checkout ``other``, in turns."""
+    with tempfile.TemporaryDirectory() as mine, tempfile.TemporaryDirectory() as theirs:
+        sides = []
+        for root, place in ((None, Path(mine)), (other, Path(theirs))):
+            for name in ("cache", "folder"):
+                (place / name).mkdir()
+            found = _ours(workload, n, variant, str(place / "cache"), str(place / "folder"))
+            sides.append(Side(found, root))
+        if variant == "cached":
+            for side in sides:
+                side.run_once()
+        answers = _alternate(sides, pairs, seconds, fresh=workload.cold)
+    name = f"{workload.key} {variant}".strip()
+    error = next((f"{a['error']}" for answer in answers for a in answer if "error" in a), "")
+    if error:
+        return Compared(name, n, wrong=error)
+    if len({a["checksum"] for answer in answers for a in answer}) != 1:
+        return Compared(name, n, wrong="the checksums differ")
+    ours, before = ([a["cpu_s"] for a in answer] for answer in answers)
+    ratios = sorted(a / max(b, 1e-9) for a, b in zip(ours, before, strict=True))
+    return Compared(name, n, statistics.median(ours), statistics.median(before), ratios)
 
 
-def _alternate(
-    sides: tuple[list[str], ...], pairs: int, seconds: float, *, fresh: bool
-) -> tuple[list[dict[str, Any]], ...]:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A workload here and in another checkout: medians in seconds, and the ratios of the pairs, smallest first."""
+
+    name: str
+    n: int
+    ours_s: float = 0.0
+    other_s: float = 0.0
+    ratios: list[float] = field(default_factory=list)
+    wrong: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """The median of the pairs."""
+        return statistics.median(self.ratios)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a worker is started with, and in which checkout."""
+
+    arguments: tuple[str, ...]
+    root: Path | None = None
+
+    def start(self) -> Worker:
+        """A process of it."""
+        return Worker(*self.arguments, root=self.root)
+
+    def run_once(self) -> None:
+        """Fills its cache."""
+        worker = self.start()
+        worker.run(0.0)
+        worker.close()
+
+
+def _ours(workload: Workload, n: int, variant: str, cache: str, folder: str) -> tuple[str, ...]:
+    arguments = ["vetro", workload.key, str(n)]
+    if variant == "cached":
+        arguments += ["--cache", cache, "--folder", folder]
+    if variant != "compiled" and workload.key.startswith("j"):
+        arguments.append("--lazy")
+    return tuple(arguments)
+
+
+def _alternate(sides: Sequence[Side], pairs: int, seconds: float, *, fresh: bool) -> tuple[list[dict[str, Any]], ...]:
     """Answers of each side, in the order of pairs; ``fresh``: a new process for every run, and one run only."""
     answers: tuple[list[dict[str, Any]], ...] = tuple([] for _ in sides)
-    workers = [] if fresh else [Worker(*arguments) for arguments in sides]
+    workers = [] if fresh else [side.start() for side in sides]
     for _ in range(pairs):
-        for number, arguments in enumerate(sides):
-            worker = Worker(*arguments) if fresh else workers[number]
+        for number, side in enumerate(sides):
+            worker = side.start() if fresh else workers[number]
             answers[number].append(worker.run(0.0 if fresh else seconds))
             if fresh:
                 worker.close()

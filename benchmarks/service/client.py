@@ -30,7 +30,7 @@ class Load:
 
 def request(method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> bytes:
     """A request as it goes over the wire."""
-    lines = [f"{method} {path} HTTP/1.1", "Host: vetro"]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     if body or method in ("POST", "PUT", "PATCH"):
         lines.append(f"Content-Length: {len(body)}")
