@@ -9,7 +9,16 @@ from typing import Any
 from vetro.cli import output as out
 from vetro.model.header import class_name
 
-_MARKS = {"created": ("+", "green"), "destroyed": ("-", "red"), "deleted": ("-", "red"), "moved": (">", "cyan")}
+_MARKS = {
+    "created": ("+", "green"),
+    "destroyed": ("-", "red"),
+    "deleted": ("-", "red"),
+    "moved": (">", "cyan"),
+    "replaced": ("±", "red"),
+    "started": ("^", "green"),
+}
+#: How a server was that is started.
+_WAS = {"stopped": "it is stopped", "ended": "it has ended by itself"}
 _CHANGED = ("~", "yellow")
 #: Characters of a value that are shown.
 _LONGEST = 60
@@ -42,16 +51,19 @@ def _change_lines(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def print_plan(plan: Any, output: str) -> None:
-    """What a deployment would do: objects, resources, scripts in order, and what cannot be known before. For people it
-    ends with the word that planning did none of it."""
+    """What a deployment would do: objects, resources, servers, scripts in order, and what cannot be known before. For
+    people it ends with the word that planning did none of it."""
     if output != "table":
         out.print_data(plan, output)
         return
     _section("objects", list(_change_lines(plan["objects"])))
     _section("resources", list(_resource_lines(plan["stacks"])))
+    _section(
+        "servers", [_line("started", f"{s['name']} is started: {_WAS[s['was']]}") for s in plan.get("servers") or ()]
+    )
     _section("scripts", [_script(entry) for entry in plan["scripts"]])
     _section("only known when it happens", [f"  {text}" for text in plan["unknown"]])
-    if any(plan[name] for name in ("objects", "stacks", "scripts")):
+    if any(plan[name] for name in ("objects", "stacks", "servers", "scripts") if name in plan):
         out.note(out.style(UNCHANGED, fg="green"))
     else:
         out.note("nothing would change")

@@ -50,7 +50,7 @@ def test_a_plan_is_what_the_deployment_then_does(place: Place) -> None:
     place.deploy("--set", "options.colour=green")
     before = everything(place.root)
 
-    assert place.data("plan", "e") == {"objects": [], "stacks": [], "scripts": [], "unknown": []}
+    assert place.data("plan", "e") == {"objects": [], "stacks": [], "servers": [], "scripts": [], "unknown": []}
     assert "nothing would change" in place.ok("env", "plan", "e").stderr
 
     changed = ("deploy", str(place.package), "--env", "e", "--set", "text=second")

@@ -64,7 +64,7 @@ def test_a_plan_begins_with_what_heat_has(tmp_path: Path) -> None:
         folder = tmp_path / "plan"
         folder.mkdir()
         recorder.make({"folder": str(folder), "real": real}, OWNER).close()
-        assert recorder.before(folder) == {("One", "in One"): parts, ("Two", "in Two"): parts}
+        assert recorder.before(folder).stacks == {("One", "in One"): parts, ("Two", "in Two"): parts}
         assert [method for method, _ in fake.asked if method != "GET"] == ["POST", "POST"]
 
 

@@ -407,6 +407,17 @@ class Recorder(ServerDriver, Protocol):
         """All execution plans that were sent, in order: `server`, `name` and `body` each."""
         ...  # pragma: no cover - protocol
 
-    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]]) -> None:
-        """Takes over servers that another driver has made: id, owner, name and agent queue of each."""
+    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]], states: Mapping[str, ServerStatus]) -> None:
+        """Takes over servers that another driver has made: id, owner, name and agent queue of each.
+
+        ``states``: of those that are known, by id; the others run.
+        """
+        ...  # pragma: no cover - protocol
+
+    def off(self) -> bool:
+        """Whether any of its servers does not run."""
+        ...  # pragma: no cover - protocol
+
+    def started(self) -> Sequence[str]:
+        """Ids of the servers that it was asked to start, in order; one may be there several times."""
         ...  # pragma: no cover - protocol

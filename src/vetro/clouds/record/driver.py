@@ -75,12 +75,21 @@ class RecordDriver:
             id: json.loads(body) for id, body in self.store.rows("SELECT id, body FROM things WHERE kind = ?", (kind,))
         }
 
-    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]]) -> None:
-        """See `Recorder.adopt`: they run."""
+    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]], states: Mapping[str, ServerStatus]) -> None:
+        """See `Recorder.adopt`."""
         with self.store.transaction():
             for id, owner, name, queue in servers:
-                row = (id, owner.project, owner.environment, name, queue, "ACTIVE", 0.0, "{}", "")
+                status = states.get(id, "ACTIVE")
+                row = (id, owner.project, owner.environment, name, queue, status, 0.0, "{}", "")
                 self.store.run("INSERT OR REPLACE INTO servers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def off(self) -> bool:
+        """See `Recorder.off`."""
+        return bool(self.store.rows("SELECT 1 FROM servers WHERE status NOT IN ('ACTIVE', 'DELETED') LIMIT 1"))
+
+    def started(self) -> Sequence[str]:
+        """See `Recorder.started`."""
+        return [id for (id,) in self.store.rows("SELECT id FROM calls WHERE what = 'start server' ORDER BY place")]
 
     # -- NotingDriver --
 

@@ -17,6 +17,7 @@ CREATE TABLE servers (
     id TEXT PRIMARY KEY, project TEXT NOT NULL, environment TEXT NOT NULL, name TEXT NOT NULL, queue TEXT,
     status TEXT NOT NULL, ready REAL NOT NULL, spec TEXT NOT NULL, console TEXT NOT NULL);
 CREATE INDEX servers_by_queue ON servers (project, environment, queue);
+CREATE INDEX servers_that_are_off ON servers (status) WHERE status NOT IN ('ACTIVE', 'DELETED');
 CREATE TABLE things (kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
 CREATE TABLE plans (
     place INTEGER PRIMARY KEY, project TEXT NOT NULL, environment TEXT NOT NULL, queue TEXT NOT NULL, id TEXT NOT NULL,

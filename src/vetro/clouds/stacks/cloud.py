@@ -34,6 +34,7 @@ from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory, Kind, Record
+from vetro.clouds.stacks.state.rows import State
 from vetro.clouds.stacks.types.server import addresses
 
 _log = logging.getLogger(__name__)
@@ -199,6 +200,10 @@ class StackCloud:
             if found is not None and found["id"] == server and _of(found, owner):
                 return
         raise NotFound(f"there is no server '{server}'")
+
+    def resources_of(self, owner: Owner) -> dict[tuple[str, str], list[State]]:
+        """What was made for the stacks of an environment, by region and name of the stack."""
+        return self._stacks.resources_of(owner)
 
     def power(self, owner: Owner, server: str, action: PowerAction) -> None:
         """See `Power.power`."""

@@ -27,7 +27,7 @@ from vetro.clouds.stacks.listing import region_named
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.clouds.stacks.state.locks import StackLocks
-from vetro.clouds.stacks.state.rows import StackRow
+from vetro.clouds.stacks.state.rows import StackRow, State
 from vetro.library.stackdata import EMPTY, Part, changed_digest, whole_of
 
 
@@ -92,6 +92,14 @@ class Stacks:
         """See `Cloud.stacks`."""
         rows = self.interpreter.rows
         return [_state(row, outputs=rows.outputs(row.id)) for row in rows.of_owner(owner)]
+
+    def resources_of(self, owner: Owner) -> dict[tuple[str, str], list[State]]:
+        """See `StackCloud.resources_of`."""
+        rows = self.interpreter.rows
+        return {
+            (row.region, row.name): [state for state in rows.states(row.id) if not state.old]
+            for row in rows.of_owner(owner)
+        }
 
     def push(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
         """See `Cloud.push_stack`. The answer is without template and parameters: its cost follows the change."""

@@ -5,7 +5,9 @@ What a plan says:
 ```
 {"objects": [...],     differences of the object model, see `vetro.model.differences`
  "stacks": [{"region", "name", "what": created|changed|deleted,
-             "resources": [{"name", "type", "what": created|changed|deleted, "properties": [names that differ]}]}],
+             "resources": [{"name", "type", "what": created|changed|replaced|deleted,
+                            "properties": [names that differ]}]}],
+ "servers": [{"id", "name", "was": stopped|ended}],   those that are there and are started, in this order
  "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in the order in which they would run
  "unknown": [texts]}   what is only known when it really happens
 ```
@@ -28,11 +30,21 @@ from vetro.engine.worker.journal import Entry, Journal
 from vetro.model.differences import diff
 from vetro.model.secrets import Secret
 
+#: Id, type and properties of a resource.
+Made = tuple[str, str, dict[str, Any]]
+
 
 def host_config(real: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """The settings of an effects host for a plan: those of the deployment's host, with a recorder in ``folder``."""
+    """The settings of an effects host for a plan: those of the deployment's host, with a recorder in ``folder``.
+
+    Servers are told the key that plans are signed with: with another one every server would be another server. Where
+    there is no key yet, nothing was ever deployed, and the plan does not make one.
+    """
     cloud = {"kind": "vetro.engine.planning.recorder:make", "folder": folder, "real": real["cloud"]}
-    return {**real, "cloud": cloud, "signing_key": None, "broker": None, "rehearsal": True}
+    key = real["signing_key"]
+    if key is not None and not Path(key).exists():
+        key = str(Path(folder) / "signing-key.pem")
+    return {**real, "cloud": cloud, "signing_key": key, "broker": None, "rehearsal": True}
 
 
 def told(
@@ -55,63 +67,55 @@ def told(
         return outcome
     place = Path(folder)
     with recorder.opened(place, real) as cloud:
-        stacks = list(_stacks(recorder.before(place), recorder.stacks_of(cloud, owner)))
+        before = recorder.before(place)
+        stacks = list(_stacks(before, recorder.content_of(cloud, owner)))
+        servers = list(_servers(before, cloud, owner))
         scripts = list(_scripts(cloud, owner))
     after = None if outcome.model is None else outcome.model.get("Objects")
     made = {
         "objects": [item.as_json() for item in diff(model.get("ObjectsCopy"), after, secret)],
         "stacks": stacks,
+        "servers": servers,
         "scripts": scripts,
         **encode_messages({"unknown": list(_unknown(journal.entries(), stacks))}),
     }
     return replace(outcome, result=made, model=None)
 
 
-def _stacks(old: recorder.Stacks, new: recorder.Stacks) -> Iterator[dict[str, Any]]:
-    for region, name in sorted({*old, *new}):
-        before, after = old.get((region, name)), new.get((region, name))
-        if before == after:
+def _stacks(old: recorder.Content, new: recorder.Content) -> Iterator[dict[str, Any]]:
+    for place in sorted({*old.stacks, *new.stacks}):
+        before, after = old.stacks.get(place), new.stacks.get(place)
+        resources = list(_resources(old.resources.get(place, {}), new.resources.get(place, {})))
+        if before == after and not resources:
             continue
         what = "created" if before is None else "deleted" if after is None else "changed"
-        yield {
-            "region": region,
-            "name": name,
-            "what": what,
-            "resources": list(_resources(_section(before), _section(after))),
-        }
+        yield {"region": place[0], "name": place[1], "what": what, "resources": resources}
 
 
-def _section(parts: Mapping[tuple[str, str], Any] | None) -> dict[str, Any]:
-    return {key: value for (section, key), value in (parts or {}).items() if section.lower() == "resources"}
-
-
-def _resources(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _resources(old: Mapping[str, Made], new: Mapping[str, Made]) -> Iterator[dict[str, Any]]:
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
         if before == after:
             continue
-        what = "created" if name not in old else "deleted" if name not in new else "changed"
-        yield {
-            "name": name,
-            "type": _type(after if name in new else before),
-            "what": what,
-            "properties": _differing(before, after) if what == "changed" else [],
-        }
+        what = "created" if before is None else "deleted" if after is None else "changed"
+        properties: list[str] = []
+        if before is not None and after is not None:
+            was, now = before[2], after[2]
+            properties = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
+            what = "changed" if before[0] == after[0] else "replaced"
+        made = after or before
+        assert made is not None
+        yield {"name": name, "type": made[1], "what": what, "properties": properties}
 
 
-def _type(resource: Any) -> str:
-    found = resource if isinstance(resource, Mapping) else {}
-    return str(found.get("type") or found.get("Type") or "")
-
-
-def _differing(before: Any, after: Any) -> list[str]:
-    old, new = (
-        (value.get("properties") or value.get("Properties") or {}) if isinstance(value, Mapping) else {}
-        for value in (before, after)
-    )
-    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
-        return []
-    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+def _servers(before: recorder.Content, cloud: StackCloud, owner: Owner) -> Iterator[dict[str, Any]]:
+    """Servers that are there before and after, and were started."""
+    assert isinstance(cloud.driver, Recorder)
+    names = {server.id: server.name for server in cloud.servers(owner)}
+    for id in dict.fromkeys(cloud.driver.started()):
+        state = before.servers.get(id)
+        if state not in (None, "ACTIVE") and id in names:
+            yield {"id": id, "name": names[id], "was": "stopped" if state == "SHUTOFF" else "ended"}
 
 
 def _scripts(cloud: StackCloud, owner: Owner) -> Iterator[dict[str, Any]]:

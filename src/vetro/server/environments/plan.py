@@ -6,7 +6,7 @@ from django.db import transaction
 
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import deploy, drafts, fixed_properties, packages, queries, sessions
+from vetro.server.environments import deploy, drafts, fixed_properties, packages, power, queries, sessions
 from vetro.server.environments.models import Environment, Session
 from vetro.server.tasks import plan as plans
 from vetro.server.tasks.models import Task
@@ -24,11 +24,13 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
         root = drafts.root_of(session, found)
         model = deploy.start_model(found, root)
         fixed_properties.check(caller, found, root)
+        row = Environment.objects.get(id=found.id)
         task = plans.plan(
             caller,
-            environment=Environment.objects.get(id=found.id),
+            environment=row,
             model=model,
             packages=packages.chosen(caller, found, model),
+            power=power.before_deployment(row, model),
             session=None if session is None else Session.objects.defer("draft", "answers").get(id=session.id),
         )
         record(caller, "environment.plan", found.id, found.name, task=task.id, session=session_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,9 @@ def plan(
     model: Mapping[str, Any],
     packages: Iterable[Any],
     session: Any = None,
+    power: Sequence[Mapping[str, Any]] = (),
 ) -> Task:
-    """Enqueues the plan of a deployment of ``model`` (as `enqueue` takes it for a ``deploy``); wait for its result.
+    """Enqueues the plan of a deployment (``model`` and ``power`` as `enqueue` takes them); wait for its result.
 
     ``environment`` and ``session`` are rows, ``packages`` rows of the catalog. It holds up nothing and nobody.
     """
@@ -48,6 +49,7 @@ def plan(
         session=session,
         model=model,
         packages=list(packages),
+        power=power,
         priority=_PRIORITY,
     )
 

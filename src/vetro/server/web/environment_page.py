@@ -36,6 +36,7 @@ LOOKS = {
     "moved": ("info", "arrow-right"),
     "destroyed": ("danger", "trash"),
     "deleted": ("danger", "trash"),
+    "replaced": ("danger", "arrow-clockwise"),
 }
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 
-from vetro.clouds.drivers.base import Placement
+from vetro.clouds.drivers.base import Placement, Recorder
 from vetro.clouds.drivers.values import short
 from vetro.clouds.interface import CloudError, Conflict, NotFound, Owner, PowerAction
 from vetro.clouds.stacks.services import Services
@@ -23,7 +23,7 @@ _PAUSE = 1.0
 def ended(services: Services, stack: str) -> list[Record]:
     """The servers of a stack (by id), and of stacks in it, that should run and do not.
 
-    A server that somebody stopped is not among them, nor is one of a driver that runs nothing.
+    A server that somebody stopped is not among them. One that is only written down ends when somebody writes that.
     """
     return [server for server, status in _seen(services, stack) if status == "ERROR"]
 
@@ -44,7 +44,8 @@ def await_answer(services: Services, stack: str) -> None:
 
 def _seen(services: Services, stack: str) -> list[tuple[Record, str]]:
     """The servers of a stack, and of stacks in it, that should run, and the states that the driver sees."""
-    if not services.driver.executes:
+    driver = services.driver
+    if not driver.executes and not (isinstance(driver, Recorder) and driver.off()):
         return []
     places = _within(services.database, stack)
     marks = ", ".join("?" * len(places))
@@ -54,7 +55,7 @@ def _seen(services: Services, stack: str) -> list[tuple[Record, str]]:
         places,
     )
     servers = [server for (body,) in rows if (server := json.loads(body))["status"] == "ACTIVE"]
-    seen = services.driver.statuses([server["id"] for server in servers])
+    seen = driver.statuses([server["id"] for server in servers])
     return [(server, seen.get(server["id"], "ERROR")) for server in servers]
 
 
