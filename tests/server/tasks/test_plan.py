@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.server.tasks import shop
+from vetro.engine.planning import host_config
 from vetro.server.environments.models import State
 from vetro.server.tasks.plan import plan, scratch, tidy
 
@@ -167,3 +168,13 @@ def test_what_killed_workers_left_of_plans_is_removed(tmp_path: Path) -> None:
         tidy(tmp_path)
         assert [str(path) for path in tmp_path.iterdir()] == [mine]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_servers_are_told_the_key_that_the_deployment_tells_them(tmp_path: Path) -> None:
+    """With another one each server had another boot script in the plan, and was replaced in it."""
+    key = tmp_path / "signing-key.pem"
+    real = {"cloud": {}, "signing_key": str(key)}
+    assert host_config(real, str(tmp_path / "plan"))["signing_key"] == str(tmp_path / "plan" / "signing-key.pem")
+    key.touch()
+    assert host_config(real, str(tmp_path / "plan"))["signing_key"] == str(key)
+    assert host_config({**real, "signing_key": None}, "")["signing_key"] is None
