@@ -62,7 +62,7 @@ def test_what_happened_and_what_would(remote: Remote) -> None:
     assert '    text: "first" -> "next"' in planned.stdout
     assert "Write text" in planned.stdout
     assert "nothing was changed" in planned.stderr
-    assert remote.data("plan", "told") == {"objects": [], "stacks": [], "scripts": [], "unknown": []}
+    assert remote.data("plan", "told") == {"objects": [], "stacks": [], "servers": [], "scripts": [], "unknown": []}
     assert [s["number"] for s in remote.data("history", "told")] == [0, 1]
     assert remote.data("env", "show", "told")["version"] == 1
     remote.deploy("told", "--set", "text=next", "--set", "size=5")

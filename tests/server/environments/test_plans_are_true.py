@@ -1,4 +1,4 @@
-"""A plan is true: what is planned is what is then done. Histories are generated: servers end and are stopped in them."""
+"""A plan is true: what is planned is what is then done. Histories are generated: servers end, are stopped, replaced."""
 
 from __future__ import annotations
 
