@@ -407,10 +407,10 @@ class Recorder(ServerDriver, Protocol):
         """All execution plans that were sent, in order: `server`, `name` and `body` each."""
         ...  # pragma: no cover - protocol
 
-    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]], states: Mapping[str, ServerStatus]) -> None:
+    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]], states: Mapping[str, str]) -> None:
         """Takes over servers that another driver has made: id, owner, name and agent queue of each.
 
-        ``states``: of those that are known, by id; the others run.
+        ``states``: of those that are known (`ServerStatus`), by id; the others run.
         """
         ...  # pragma: no cover - protocol
 

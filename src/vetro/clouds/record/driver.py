@@ -75,7 +75,7 @@ class RecordDriver:
             id: json.loads(body) for id, body in self.store.rows("SELECT id, body FROM things WHERE kind = ?", (kind,))
         }
 
-    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]], states: Mapping[str, ServerStatus]) -> None:
+    def adopt(self, servers: Sequence[tuple[str, Owner, str, str]], states: Mapping[str, str]) -> None:
         """See `Recorder.adopt`."""
         with self.store.transaction():
             for id, owner, name, queue in servers:

@@ -201,7 +201,7 @@ class StackCloud:
                 return
         raise NotFound(f"there is no server '{server}'")
 
-    def resources_of(self, owner: Owner) -> dict[tuple[str, str], list[State]]:
+    def resources_of(self, owner: Owner) -> dict[tuple[str, str], Sequence[State]]:
         """What was made for the stacks of an environment, by region and name of the stack."""
         return self._stacks.resources_of(owner)
 

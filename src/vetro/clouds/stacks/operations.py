@@ -93,7 +93,7 @@ class Stacks:
         rows = self.interpreter.rows
         return [_state(row, outputs=rows.outputs(row.id)) for row in rows.of_owner(owner)]
 
-    def resources_of(self, owner: Owner) -> dict[tuple[str, str], list[State]]:
+    def resources_of(self, owner: Owner) -> dict[tuple[str, str], Sequence[State]]:
         """See `StackCloud.resources_of`."""
         rows = self.interpreter.rows
         return {

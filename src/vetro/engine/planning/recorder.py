@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds import kinds
-from vetro.clouds.drivers.base import Recorder, ServerStatus
+from vetro.clouds.drivers.base import Recorder
 from vetro.clouds.interface import Cloud, CloudKind, Owner, Place, StackChange, StackState
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
@@ -151,7 +151,7 @@ def _copy(real: Mapping[str, Any], owner: Owner, folder: Path) -> None:
         theirs.backup(ours)
     with opened(folder, real) as cloud:
         known = cloud.agents()
-        states: Mapping[str, ServerStatus] = {}
+        states: Mapping[str, str] = {}
         if any((of.project, of.environment) == (owner.project, owner.environment) for _, of, _, _ in known):
             with closing(cloud_of(real, owner)) as found:
                 states = {server.id: server.status for server in found.servers(owner) if server.status in _OFF}
