@@ -143,7 +143,7 @@ def _comparable(told: dict[str, Any]) -> dict[str, Any]:
     """With the ids that follow from the id of the task as numbers, in the order in which they come, and without the
     part of addresses that follows from these."""
     numbers: dict[str, str] = {}
-    text = re.sub(r"10\.0\.\d+\.", "10.0.#.", json.dumps([told["objects"], told["servers"], told["scripts"]]))
+    text = re.sub(r"10\.0\.\d+\.", "10.0.#.", json.dumps([told["objects"], sorted(told["servers"]), told["scripts"]]))
     objects, servers, scripts = json.loads(_ID.sub(lambda id: numbers.setdefault(id[0], f"#{len(numbers)}"), text))
     resources = sorted([_ID.sub("#", name), list(rest)] for name, rest in told["resources"].items())
     return {"objects": objects, "servers": servers, "scripts": scripts, "resources": resources}

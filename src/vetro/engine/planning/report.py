@@ -7,7 +7,7 @@ What a plan says:
  "stacks": [{"region", "name", "what": created|changed|deleted,
              "resources": [{"name", "type", "what": created|changed|replaced|deleted,
                             "properties": [names that differ]}]}],
- "servers": [{"id", "name", "was": stopped|ended}],   those that are there and are started, in this order
+ "servers": [{"id", "name", "was": stopped|ended}],   those that are there and are started; several at once
  "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in the order in which they would run
  "unknown": [texts]}   what is only known when it really happens
 ```
