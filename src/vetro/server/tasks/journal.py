@@ -13,17 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
 from vetro.engine.worker.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, Progress
 from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.server.secrets.encryption import Ciphertext, dumps
 from vetro.server.tasks import reports
 from vetro.server.tasks.log_space import LogSpace
 from vetro.server.tasks.models import JournalEntry, JournalNote, JournalTask, Task
 
 #: Rows that one statement deletes.
 _DROPPED = 1000
+_UPDATE_RESULT = (
+    f'UPDATE "{JournalEntry._meta.db_table}" SET "place"=%s, "result"=%s, "ended"=%s WHERE "task_id"=%s AND "key"=%s'
+)
 #: Renews the lease and changes columns of the task's row; raises `LeaseLost`.
 Hold = Callable[..., None]
 
@@ -140,8 +144,7 @@ class DbJournal:
             self._write_head()
             if self._dropped:
                 JournalEntry.objects.filter(task_id=self.task, key__in=map(_kept, self._dropped), place=None).delete()
-            for key, entry in self._results.items():
-                JournalEntry.objects.filter(task_id=self.task, key=_kept(key)).update(**self._result(entry))
+            self._write_results()
             JournalEntry.objects.bulk_create([self._entry(entry) for entry in self._new.values()])
             if self._notes:
                 JournalNote.objects.bulk_create([self._note(note) for note in self._notes], ignore_conflicts=True)
@@ -152,7 +155,8 @@ class DbJournal:
         head = self._head
         if self._results or any(entry.place is not None for entry in self._new.values()):
             head["places"] = self._places
-        self.written += _size(head.get("model"))
+        if head.get("model") is not None:
+            head["model"] = self._sealed(head["model"])
         counts = {name: head.pop(f"+{name}", 0) for name in ("attempts", "deaths")}
         cancelled = head.pop("?cancelled", None)
         if not self._exists:
@@ -166,14 +170,32 @@ class DbJournal:
         if changes:
             mine.update(**changes)
 
+    def _write_results(self) -> None:
+        """The results of effects whose rows are there, as one statement for all of them."""
+        if not self._results:
+            return
+        fields: Any = JournalEntry._meta
+        values = [
+            [fields.get_field(name).get_db_prep_save(value, connection) for name, value in self._result(entry).items()]
+            for entry in self._results.values()
+        ]
+        rows = [[*row, self.task, _kept(key)] for row, key in zip(values, self._results, strict=True)]
+        with connection.cursor() as cursor:
+            cursor.executemany(_UPDATE_RESULT, rows)
+
+    def _sealed(self, value: Any) -> Ciphertext:
+        """A value as it is stored."""
+        found = dumps(value)
+        self.written += len(found)
+        return found
+
     def _entry(self, entry: Entry) -> JournalEntry:
-        self.written += _size(entry.about)
         row = JournalEntry(
             task_id=self.task,
             key=_kept(entry.key),
             kind=_kept(entry.kind),
             digest=entry.digest,
-            about=entry.about,
+            about=self._sealed(entry.about),
             begun=entry.begun,
         )
         if entry.place is not None:
@@ -182,17 +204,15 @@ class DbJournal:
         return row
 
     def _result(self, entry: Entry) -> dict[str, Any]:
-        result = {"answer": entry.answer, "error": entry.error}
-        self.written += _size(result)
+        result = self._sealed({"answer": entry.answer, "error": entry.error})
         return {"place": entry.place, "result": result, "ended": entry.ended}
 
     def _note(self, note: Note) -> JournalNote:
-        self.written += _size(note.args)
         return JournalNote(
             task_id=self.task,
             key=_kept(note.key),
             kind=_kept(note.kind),
-            args=note.args,
+            args=self._sealed(note.args),
             digest=note.digest,
             at=note.at,
         )
@@ -275,13 +295,6 @@ def _kept(text: str) -> str:
 def _given(text: str) -> str:
     found: str = json.loads(f'"{text}"')
     return found
-
-
-def _size(value: Any) -> int:
-    if value is None:
-        return 0
-    with deep_calls():
-        return len(json.dumps(value, separators=(",", ":")))
 
 
 def _digest(task: Mapping[str, Any]) -> str:
