@@ -60,6 +60,9 @@ QUOTAS: Final[Mapping[str, Quota]] = {
         Quota("states", "object models: states of environments, drafts and templates", 20_480, "MiB"),
         Quota("logs", "reports and log lines of tasks", 10_240, "MiB"),
         Quota("tasks", "tasks that wait", 1000),
+        Quota("notice_targets", "targets of notices", 20),
+        Quota("notice_rules", "rules of notices", 100),
+        Quota("notices", "notices of the last 24 hours", 2000),
         Quota("streams", "event streams that a process of the service sends at once", 28),
         Quota("bodies", "bodies of requests that a process of the service receives at once", 4),
     )

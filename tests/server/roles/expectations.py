@@ -125,6 +125,14 @@ admin   DELETE PUT   /v2/images/{image_id}/mark
 reader  GET          /v2/me
 reader  GET          /v2/quotas
 anybody GET          /v2/openapi.json
+member  GET          /v2/notices/deliveries
+member  GET          /v2/notices/deliveries/{delivery_id}
+member  GET POST     /v2/notices/rules
+member  DELETE PATCH /v2/notices/rules/{rule_id}
+member  GET POST     /v2/notices/targets
+member  DELETE GET PATCH /v2/notices/targets/{target_id}
+member  POST         /v2/notices/targets/{target_id}/secret
+member  POST         /v2/notices/targets/{target_id}/test
 reader  GET          /v2/packages
 member  POST         /v2/packages
 member  POST         /v2/packages/check

@@ -7,7 +7,7 @@ from typing import Final
 
 from vetro.clouds.quotas import OF_CLOUD
 from vetro.clouds.stacks.reservations import used_in
-from vetro.server.queries import fetch
+from vetro.server.queries import fetch, on_sqlite
 from vetro.server.setup import config
 
 _MODELS = "coalesce(sum(length({0}.{1}) + coalesce(length({0}.answers), 0)), 0)"
@@ -24,13 +24,19 @@ _QUERIES: Final[Mapping[str, str]] = {
         " + (SELECT coalesce(sum(length(t.model)), 0) FROM environments_template t WHERE t.project_id = %s)"
     ),
     "logs": "SELECT coalesce(sum(log_bytes), 0) FROM dispatch_task WHERE project_id = %s AND log_bytes > 0",
+    "notice_targets": "SELECT count(*) FROM notices_target WHERE project_id = %s",
+    "notice_rules": "SELECT count(*) FROM notices_rule WHERE project_id = %s",
+    "notices": (
+        "SELECT count(*) FROM notices_delivery WHERE project_id = %s AND created > DAY_AGO AND state <> 'dropped'"
+    ),
     "tasks": "SELECT count(*) FROM dispatch_task WHERE project_id = %s AND state = 'queued'",
 }
 
 
 def used(project_id: str, name: str) -> int:
     """What a project has of a quota that the service keeps: a number of things, or bytes."""
-    query = _QUERIES[name]
+    day_ago = "datetime('now', '-1 day')" if on_sqlite() else "now() - interval '1 day'"
+    query = _QUERIES[name].replace("DAY_AGO", day_ago)
     return int(fetch(query, (project_id,) * query.count("%s"))[0][0])
 
 

@@ -83,8 +83,6 @@ def _opened(data: bytes) -> bytes:
     try:
         return ring.decrypt(data)
     except KeysUnusable as error:
-        from django.conf import settings
-
         path = str(settings.VETRO_KEY_FILE)
         if keyring() is ring:
             try:

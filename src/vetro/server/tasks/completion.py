@@ -54,6 +54,7 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
         task.finished = clock.read()  # as `started`: a worker's own clock may say that it ended before it began
         _last_reports(task)
     task.save()
+    hooks.changed(task)
     if task.kind in WORKING and task.environment_id and task.state != Task.NEEDS_PERSON:
         hooks.ended(task, outcome)
     reports.tell(task)
@@ -76,6 +77,7 @@ def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None
         task.owner, task.lease_until, task.finished = "", None, clock.read()
         _last_reports(task)
         task.save()
+        hooks.changed(task)
         hooks.broken_off(task)
         reports.tell(task)
         if task.environment_id:

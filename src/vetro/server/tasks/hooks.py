@@ -26,6 +26,8 @@ class Companion(Protocol):
 
 #: A task that worked on an environment has ended; in the transaction that ends it.
 ended: Final[Hook[[Task, Outcome], None]] = Hook()
+#: A task has ended, however it did, or waits for a person; in the transaction that says so, before `ended`.
+changed: Final[Hook[[Task], None]] = Hook()
 #: A task was ended of which nothing but its row can be written; in that transaction.
 broken_off: Final[Hook[[Task], None]] = Hook()
 #: What a task that worked on an environment was to do is to be done again: the new task. One app answers.

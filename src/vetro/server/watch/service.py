@@ -18,6 +18,7 @@ from vetro.server.ids import new_id
 from vetro.server.tasks import clock
 from vetro.server.tasks.completion import WORKING
 from vetro.server.tasks.models import Task
+from vetro.server.watch import hooks
 from vetro.server.watch.models import Health, HealthChange, WatchMark
 from vetro.server.watch.queries import NOBODY
 
@@ -92,22 +93,25 @@ def _record(told: Mapping[str, tuple[int, Sequence[Mapping[str, Any]]]], mark: s
             state = writes.environment(id, told[id][1], known[id])
             if state != before:
                 announce(environment.project_id, id, state or "none", kind="health")
-        return Recorded(writes.save(), frozenset(told.keys() - there.keys()))
+        rows = writes.save()
+        hooks.changed([hooks.Changed(there[id], changes) for id, changes in writes.changes.items()])
+        return Recorded(rows, frozenset(told.keys() - there.keys()))
 
 
 def nobody_knows(environment_id: str, mark: str, text: str) -> None:
     """Nobody knows how an environment and its components are, and why."""
     with transaction.atomic():
         rows = {row.component: row for row in Health.objects.filter(environment_id=environment_id)}
-        project = Environment.objects.filter(id=environment_id).values_list("project_id", flat=True).first()
-        if project is None:
+        environment = Environment.objects.filter(id=environment_id).only("id", "project_id").first()
+        if environment is None:
             return
         before = rows[""].state if "" in rows else None
         writes = _Writes(clock.read(), mark)
         writes.unknown(environment_id, rows, encode_messages({"text": text}))
         writes.save()
+        hooks.changed([hooks.Changed(environment, changes) for changes in writes.changes.values()])
         if before != State.UNKNOWN:
-            announce(project, environment_id, State.UNKNOWN.value, kind="health")
+            announce(environment.project_id, environment_id, State.UNKNOWN.value, kind="health")
 
 
 def at_work() -> set[str]:
@@ -187,6 +191,8 @@ class _Writes:
         self._changed: dict[int, Health] = {}
         self._again: list[int] = []
         self._history: list[HealthChange] = []
+        #: By id of the environment.
+        self.changes: dict[str, list[hooks.StateChange]] = {}
 
     def environment(self, id: str, items: Sequence[Mapping[str, Any]], known: dict[str, Health]) -> str:
         """Takes reports in; the state of the environment that follows."""
@@ -215,6 +221,7 @@ class _Writes:
     ) -> None:
         row = known.get(fresh.component)
         mark = self._mark if seen or row is None else row.label
+        before = "" if row is None else row.state
         if row is None:
             row = known[fresh.component] = fresh
             self._new.append(row)
@@ -234,6 +241,8 @@ class _Writes:
                     environment_id=row.environment_id, component=row.component, state=state, at=self._now, detail=shown
                 )
             )
+            change = hooks.StateChange(row.component, before, state, shown)
+            self.changes.setdefault(row.environment_id, []).append(change)
         row.state, row.detail, row.label = state, detail, mark
 
     def save(self) -> int:

@@ -10,7 +10,7 @@ from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded
 from vetro.yaql.library._text import text_of
 from vetro.yaql.resolve.signature import Param, function
-from vetro.yaql.types import RegexBase
+from vetro.yaql.types import RegexBase, describe
 from vetro.yaql.values import is_iterable, is_sequence, is_set
 
 _VALUE = (Param("value"),)
@@ -157,6 +157,4 @@ def to_str(cx: CodeContext, value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    from vetro.yaql.types import describe  # only on the way to an error
-
     return describe(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from types import ModuleType
 from typing import IO, Any
 
 from vetro.clouds.interface import PowerAction
@@ -144,15 +145,17 @@ def realize_environment(caller: Caller, environment_id: str, *, cloud: dict[str,
 
 def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
-    from vetro.server.environments import transfer
-
-    return transfer.export_environment(caller, lookup.environment(caller, environment_id))
+    return _transfer().export_environment(caller, lookup.environment(caller, environment_id))
 
 
 def import_environment(
     caller: Caller, archive: bytes | memoryview, *, name: str | None = None, fresh: bool = False
 ) -> dict[str, Any]:
     """An environment from what `export_environment` or `vetro env export` wrote: {environment_id, session_id}."""
+    return _transfer().import_environment(caller, archive, name=name, fresh=fresh)
+
+
+def _transfer() -> ModuleType:
     from vetro.server.environments import transfer
 
-    return transfer.import_environment(caller, archive, name=name, fresh=fresh)
+    return transfer

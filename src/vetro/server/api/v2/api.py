@@ -21,7 +21,7 @@ from vetro.server.api.v2.shapes import Failure
 AREAS = (
     "auth", "packages", "package_parts", "categories", "clouds", "images", "environments", "servers", "history",
     "sessions", "components", "tasks", "actions", "schemas", "forms", "events", "templates", "audit", "people",
-    "quotas",
+    "quotas", "notices",
 )  # fmt: skip
 
 _ABOUT = """\

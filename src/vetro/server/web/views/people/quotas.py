@@ -31,6 +31,9 @@ NAMES = {
     "states": gettext_lazy("States, drafts and templates"),
     "logs": gettext_lazy("Reports and log lines"),
     "tasks": gettext_lazy("Waiting tasks"),
+    "notice_targets": gettext_lazy("Targets of notices"),
+    "notice_rules": gettext_lazy("Rules of notices"),
+    "notices": gettext_lazy("Notices in 24 hours"),
     "streams": gettext_lazy("Event streams at once"),
     "bodies": gettext_lazy("Uploads at once"),
 }

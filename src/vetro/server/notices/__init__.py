@@ -1,0 +1,1 @@
+"""Notices: people and programs elsewhere are told what happens in a project."""

@@ -1,0 +1,48 @@
+"""What notices are about, and how bad it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from vetro.engine.watching.states import State
+
+INFO, WARNING, ERROR = "info", "warning", "error"
+#: From the least on.
+LEVELS: Final = (INFO, WARNING, ERROR)
+
+HEALTH, DECISION, TEST = "health.changed", "decision.needed", "test"
+#: Kinds that rules name; what each is about.
+KINDS: Final[Mapping[str, str]] = {
+    "deployment.done": "a deployment has ended well",
+    "deployment.failed": "a deployment failed, or was cancelled",
+    "deletion.done": "an environment is deleted",
+    "deletion.failed": "deleting an environment failed",
+    "action.done": "an action has ended well",
+    "action.failed": "an action failed, or was cancelled",
+    "power.done": "servers were started, stopped or restarted",
+    "power.failed": "servers could not be started, stopped or restarted",
+    DECISION: "a task waits for somebody to decide what became of an effect",
+    HEALTH: "a component has come into another state",
+}
+#: Kinds of tasks that notices are about: the first half of the kind.
+OF_TASKS: Final[Mapping[str, str]] = {
+    "deploy": "deployment",
+    "destroy": "deletion",
+    "action": "action",
+    "power": "power",
+}
+#: How bad a state of a component is.
+OF_STATES: Final[Mapping[str, str]] = {
+    State.RUNNING: INFO,
+    State.STOPPED: INFO,
+    State.SIMULATED: INFO,
+    State.DEGRADED: WARNING,
+    State.UNKNOWN: WARNING,
+    State.DOWN: ERROR,
+}
+
+
+def reaches(level: str, least: str) -> bool:
+    """Whether something is at least so bad."""
+    return LEVELS.index(level) >= LEVELS.index(least)

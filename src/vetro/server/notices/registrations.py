@@ -1,0 +1,49 @@
+"""What this app does for the apps below, registered at their hooks (`vetro.server.hooks`).
+
+What that needs is loaded when it is called: every command loads this module, few end tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from vetro.server.config.config import Config
+from vetro.server.tasks import hooks as tasks
+from vetro.server.tasks.member import Member
+from vetro.server.tasks.models import Task
+from vetro.server.watch import hooks as watch
+
+if TYPE_CHECKING:
+    from vetro.engine.task.launcher import Launcher
+    from vetro.server.notices.deliverer import Deliverer
+
+
+def register() -> None:
+    """Called once, when models are there."""
+    tasks.changed.register(_task_changed)
+    watch.changed.register(_health_changed)
+    tasks.beside.register(_begin)
+
+
+def _task_changed(task: Task) -> None:
+    _outbox().task_changed(task)
+
+
+def _health_changed(batch: Sequence[watch.Changed]) -> None:
+    _outbox().health_changed(batch)
+
+
+def _outbox() -> ModuleType:
+    from vetro.server.notices import outbox
+
+    return outbox
+
+
+def _begin(config: Config, member: Member, launcher: Launcher) -> Deliverer:
+    from vetro.server.notices.deliverer import Deliverer  # workers need it
+
+    found = Deliverer(config, member.id)
+    found.start()
+    return found
