@@ -8,6 +8,7 @@ from vetro.server.catalog import hooks as catalog
 from vetro.server.hooks import Hook
 from vetro.server.requests import hooks as requests
 from vetro.server.tasks import hooks as tasks
+from vetro.server.watch import hooks as watch
 
 
 def test_functions_are_called_in_order_and_once_however_often_they_are_registered() -> None:
@@ -52,18 +53,20 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
     """Registered when Django starts: a hook that nobody answers would lose states, or archives that are in use."""
     apps = {
         hook: [function.__module__.split(".")[2] for function in hook._functions]
-        for module in (tasks, catalog, requests)
+        for module in (tasks, catalog, requests, watch)
         for hook in vars(module).values()
         if isinstance(hook, Hook)
     }
     assert apps == {
+        tasks.changed: ["notices"],
         tasks.ended: ["environments"],
         tasks.broken_off: ["environments"],
         tasks.again: ["environments"],
         tasks.aged: ["retention"],
-        tasks.beside: ["watch"],
+        tasks.beside: ["watch", "notices"],
         catalog.changed: ["tasks"],
         catalog.used_digests: ["environments", "tasks"],
         catalog.uses: ["environments", "tasks"],
         requests.most_streams: ["quotas"],
+        watch.changed: ["notices"],
     }

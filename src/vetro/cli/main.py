@@ -30,6 +30,7 @@ COMMANDS: Table = {
     "token": ("token:command", "Make and revoke your tokens at a server."),
     "category": ("category:command", "Look at the categories of a catalog, and change them."),
     "quota": ("quota:command", "Look at the quotas of projects, and set them."),
+    "notice": ("notice:command", "Say who is told what happens: webhooks, chats, e-mail."),
     "session": ("session:command", "Look at drafts: changes that are not deployed yet."),
     "serve": ("serve:command", "Start the service: API, pages and workers."),
     "worker": ("worker:command", "Run tasks of a service."),

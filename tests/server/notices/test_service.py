@@ -191,4 +191,4 @@ def test_quotas(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mail_needs_a_relay(ann: Any) -> None:
     answer = ann.post("/v2/notices/targets", {"name": "m", "kind": "mail", "to": ["a@example.com"]})
-    assert answer.status_code == 503 and "notices.mail_host" in answer.json()["error"]["hint"]
+    assert answer.status_code == 400 and "notices.mail_host" in answer.json()["error"]["hint"]

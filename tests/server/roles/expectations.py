@@ -239,6 +239,14 @@ anybody GET POST     /app/link/{token}
 anybody GET POST     /app/login
 anybody POST         /app/logout
 anybody GET          /app/media/{name}
+member  GET          /app/notices/
+member  POST         /app/notices/rules
+member  POST         /app/notices/rules/{rule}/remove
+member  POST         /app/notices/targets
+member  POST         /app/notices/targets/{target}/remove
+member  POST         /app/notices/targets/{target}/secret
+member  POST         /app/notices/targets/{target}/switch
+member  POST         /app/notices/targets/{target}/test
 reader  GET          /app/packages/
 reader  GET          /app/packages/categories
 admin   POST         /app/packages/categories/add

@@ -74,6 +74,11 @@ _V2: dict[str, Any] = {
     "goBackInForm": {"page": 0},
     "switchForm": {"source": "class"},
     "startForm": {"builder": "none"},
+    "addNoticeTarget": {"name": "mine", "kind": "webhook", "url": "https://mine.example.com/"},
+    "changeNoticeTarget": {"name": "mine"},
+    "rotateNoticeSecret": {"hours": 1},
+    "addNoticeRule": {"target_id": "mine"},
+    "changeNoticeRule": {"least": "error"},
 }
 #: Query parameters without which a route answers 400.
 _QUERIES = {
@@ -172,7 +177,19 @@ def places(route: Route, theirs: dict[str, str], own: dict[str, str]) -> Iterato
                 yield {"query": {name: value}}
     elif route.door == "pages":
         # All at once, since there are many: each of an id that its name tells of, the others of this kind.
-        for kind in ("environment", "session", "task", "template", "package", "form", "token", "project", "user"):
+        for kind in (
+            "environment",
+            "session",
+            "task",
+            "template",
+            "package",
+            "form",
+            "token",
+            "project",
+            "user",
+            "target",
+            "rule",
+        ):
             given = {name: _meant(name, theirs, kind)[0] for name in _names("pages")}
             yield {"query": given} if route.method == "GET" else {"body": given}
 

@@ -56,6 +56,10 @@ def build(person: Any, space: str, word: str, drain: Callable[..., Any]) -> dict
     form = made(person.post("/v2/forms", {"package": package, "environment_id": environment}))["id"]
     made(person.post(f"/v2/forms/{form}/evaluate", {"answers": {"name": word}}))
     token = made(person.post("/v2/tokens", {"name": word}))["id"]
+    hook = {"name": word, "kind": "webhook", "url": f"https://{word.lower()}.example.com/"}
+    target = made(person.post("/v2/notices/targets", hook))["id"]
+    rule = made(person.post("/v2/notices/rules", {"target_id": target, "environment_id": environment}))["id"]
+    delivery = made(person.post(f"/v2/notices/targets/{target}/test"))["id"]
     return {
         "environment": environment,
         "session": session,
@@ -66,6 +70,9 @@ def build(person: Any, space: str, word: str, drain: Callable[..., Any]) -> dict
         "package": package,
         "form": form,
         "token": token,
+        "target": target,
+        "rule": rule,
+        "delivery": delivery,
         "object": f"{space}1",
         "action": f"{space}1_water",
         "class": f"{space}.Tree",
@@ -96,6 +103,11 @@ def values(of: dict[str, str], path: str) -> dict[str, str]:
         "form": of["form"],
         "token_id": of["token"],
         "token": of["token"],
+        "target_id": of["target"],
+        "target": of["target"],
+        "rule_id": of["rule"],
+        "rule": of["rule"],
+        "delivery_id": of["delivery"],
         "object_id": of["object"],
         "instance_id": of["object"],
         "component": of["object"],

@@ -21,7 +21,7 @@ from django.utils import translation
 
 from vetro.diagnostics import Text
 from vetro.server.config.config import Config
-from vetro.server.errors import Invalid, Unavailable
+from vetro.server.errors import Invalid
 from vetro.server.language import translated
 from vetro.server.notices.message import Failed, Message
 
@@ -31,9 +31,9 @@ SECONDS: Final = 30.0
 
 
 def check_receivers(receivers: Sequence[str], config: Config) -> list[str]:
-    """Addresses that notices may be sent to. Raises `Invalid`, `Unavailable` where the settings name no relay."""
+    """Addresses that notices may be sent to. Raises `Invalid`, also where the settings name no relay."""
     if not config["notices.mail_host"]:
-        raise Unavailable(
+        raise Invalid(
             Text("this service sends no e-mail"), hint=Text("an administrator names a relay in notices.mail_host")
         )
     if not 0 < len(receivers) <= MOST:
@@ -59,7 +59,7 @@ def send(message: Message, config: Config) -> None:
     """Hands it to the relay. Raises `Failed`."""
     try:
         receivers = check_receivers(list(message.settings["to"]), config)
-    except (Invalid, Unavailable) as error:
+    except Invalid as error:
         raise Failed(error.message) from None
     until = time.monotonic() + SECONDS
     relay = _Relay(config, until)

@@ -192,6 +192,12 @@ def rules(caller: Caller) -> list[dict[str, Any]]:
     return [rule_json(row, names) for row in rows]
 
 
+def rule(caller: Caller, rule_id: str) -> dict[str, Any]:
+    """One rule. Raises `NotFound`."""
+    enforce(caller, _RULE)
+    return _rule_json(_rule(caller, rule_id))
+
+
 def add_rule(
     caller: Caller, target_id: str, environment_id: str = "", kinds: Sequence[str] = (), least: str = "info"
 ) -> dict[str, Any]:
@@ -348,7 +354,7 @@ def _rule(caller: Caller, rule_id: str) -> Rule:
 
 
 def _settings(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of where notices go. Raises `Invalid`, `AddressRefused`, `Unavailable`."""
+    """What is kept of where notices go. Raises `Invalid`, `AddressRefused`."""
     if kind == Target.MAIL:
         return {"to": mail.check_receivers(list(given.get("to") or ()), config())}
     if kind not in Target.KINDS:

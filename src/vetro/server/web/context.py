@@ -32,6 +32,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "caller": caller,
         "account": caller is not None and VISIT not in request.session,
         "may_audit": caller is not None and allows(caller, "list_audit"),
+        "may_notices": lambda: caller is not None and allows(caller, "manage_notices"),
         "projects": getattr(request, "vetro_projects", []),
         "area": [*request.path_info.split("/"), "", ""][2],
         "theme": request.COOKIES.get("vetro_theme", "auto"),

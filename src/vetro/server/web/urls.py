@@ -19,5 +19,6 @@ urlpatterns: list[Any] = [
     path("", include("vetro.server.web.urls_actions")),
     path("catalog/", include("vetro.server.web.urls_catalog")),
     path("packages/", include("vetro.server.web.urls_packages")),
+    path("notices/", include("vetro.server.web.urls_notices")),
     path("people/", include("vetro.server.web.urls_people")),
 ]
