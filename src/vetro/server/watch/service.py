@@ -235,7 +235,7 @@ class _Writes:
             self._changed[row.pk] = row
         if row.state != state or row.pk is None:
             row.since = self._now
-            shown = {name: detail[name] for name in ("text", "texts", "component") if name in detail}
+            shown: dict[str, Any] = {name: detail[name] for name in ("text", "texts", "component") if name in detail}
             self._history.append(
                 HealthChange(
                     environment_id=row.environment_id, component=row.component, state=state, at=self._now, detail=shown

@@ -145,14 +145,16 @@ def realize_environment(caller: Caller, environment_id: str, *, cloud: dict[str,
 
 def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
-    return _transfer().export_environment(caller, lookup.environment(caller, environment_id))
+    found: IO[bytes] = _transfer().export_environment(caller, lookup.environment(caller, environment_id))
+    return found
 
 
 def import_environment(
     caller: Caller, archive: bytes | memoryview, *, name: str | None = None, fresh: bool = False
 ) -> dict[str, Any]:
     """An environment from what `export_environment` or `vetro env export` wrote: {environment_id, session_id}."""
-    return _transfer().import_environment(caller, archive, name=name, fresh=fresh)
+    made: dict[str, Any] = _transfer().import_environment(caller, archive, name=name, fresh=fresh)
+    return made
 
 
 def _transfer() -> ModuleType:
