@@ -344,3 +344,45 @@ def test_a_server_that_boots_and_stays_silent_is_told_within_a_minute(place: Pla
     said = " ".join(done.output.split())
     assert "agent" in said and "nobody begins the agent" in said, done.output
     assert time.monotonic() - began < 400
+
+
+CHATTER = """\
+Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration, f: io.murano.metadata.forms}
+Name: Chatter
+Extends: std:Application
+Properties:
+  instance: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+  word: {Contract: $.string().notNull(), Meta: [{f:Secret: {}}]}
+  fails: {Contract: $.bool().notNull(), Default: false}
+Methods:
+  deploy:
+    Body:
+      - $.find(std:Environment).require().reporter.report($this, 'Talking')
+      - $.instance.deploy()
+      - $talk: format('logger from-the-journal; echo begun; sleep 1; printf "half {0}"; sleep 1; echo', $.word)
+      - conf:Linux.runCommand($.instance.agent, $talk, 'Talk')
+      - If: $.fails
+        Then:
+          - conf:Linux.runCommand($.instance.agent, format('echo {0} is wrong >&2; exit 3', $.word), 'Fail')
+"""
+
+
+def test_what_servers_and_scripts_say(place: Place) -> None:
+    """While they run and afterwards, without the secret; a script that fails says why."""
+    word = "correct-horse-battery"
+    package = write_package(place.folder / "chatter", {"t.Chatter": CHATTER})
+    with place.start(
+        "deploy", str(package), "--env", "e", "--set", f"word={word}", "--driver", "nspawn", "--verbose"
+    ) as process:
+        shown = process.communicate(timeout=240)[0]
+    assert process.returncode == 0, shown
+    assert "begun" in shown and word not in shown
+    lines = place.data("env", "log", "e")
+    said = [line["text"] for line in lines if line["kind"] == "output"]
+    assert any("begun" in text for text in said) and any("half \u2022" in text for text in said), lines
+    assert place.refused(
+        "deploy", str(package), "--env", "x", "--driver", "nspawn", "--set", f"word={word}", "--set", "fails=true"
+    ).count("\u2022 is wrong")
+    assert word not in place.ok("logs", "e").stdout and "from-the-journal" in place.ok("logs", "e", "--journal").stdout
+    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "x")

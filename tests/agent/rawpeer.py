@@ -30,7 +30,7 @@ class RawPeer:
 
     def greet(self, queue: str) -> RawPeer:
         self.send(t="hello", queue=queue, version="test")
-        assert self.receive() == {"t": "welcome", "queue": queue}
+        assert self.receive() == {"t": "welcome", "queue": queue, "output": True}
         return self
 
     def send(self, **frame: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +149,24 @@ def test_plans_run_in_the_order_of_sending(served: Channel, key: SigningKey, tmp
         ids.append(message.id)
     assert ids == [plan["ID"] for plan in plans]
     assert (tmp_path / "order").read_text().split() == list("012345")
+
+
+def test_what_scripts_write_comes_while_they_run(served: Channel, key: SigningKey) -> None:
+    """To whoever asks for it, before the answer and apart from it; nobody else notices."""
+    plan = script_plan("echo first; sleep 0.7; echo second; echo wrong >&2")
+    served.send(QUEUE, replace(message_of(plan, key=key), output=True))
+    found: list[tuple[float, dict[str, Any]]] = []
+    while not found or "SourceID" not in found[-1][1]:
+        message = served.receive(RESULTS, 30)
+        assert message is not None
+        served.acknowledge(RESULTS, message.receipt)
+        found.append((time.monotonic(), json.loads(message.body)))
+        assert message.id == plan["ID"] or message.id == f"{plan['ID']}#{len(found)}"
+    (_, answer), pieces = found[-1], found[:-1]
+    assert answer["Body"] == "first\nsecond"
+    assert all(piece["Action"] == "Execution:Output" and piece["PlanID"] == plan["ID"] for _, piece in pieces)
+    said = sorted((piece["Stream"], piece["Script"], piece["Text"]) for _, piece in pieces)
+    assert said == [("stderr", "s", "wrong\n"), ("stdout", "s", "first\n"), ("stdout", "s", "second\n")]
+    assert found[-1][0] - found[0][0] > 0.4, "the first line came long before the end"
+    quiet = script_plan("echo quiet")
+    assert successful(served, key, quiet) == "quiet", "the answer is the first message where nobody asked for more"

@@ -366,3 +366,39 @@ def _garbage(chance: random.Random) -> bytes:
         )
         body = json.dumps({"t": word, "id": value, "queue": value, "body": value, "reply_to": value}).encode()
     return struct.pack(">I", len(body)) + body
+
+
+def test_pieces_of_output_are_measured(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only for plans that this server got, to those who wait for them; more than anybody reads is dropped."""
+    channel, path, _ = world
+    channel.send(QUEUE, Message("p1", "{}", None, RESULTS, output=True))
+    guest = RawPeer(path).greet(QUEUE)
+    frame = guest.receive()
+    assert (frame["id"], frame["output"]) == ("p1", True)
+    good = {"t": "output", "queue": RESULTS, "plan": "p1", "number": 1, "body": "{}"}
+    for wrong in (
+        {"plan": "p2"},
+        {"queue": "-execution-results-eenv1-other"},
+        {"number": 0},
+        {"number": 1 << 40},
+        {"body": "x" * (peer.LARGEST_PIECE + 1)},
+        {"body": "\ud800"},
+    ):
+        guest.send(**{**good, **wrong})
+    guest.send(**good)
+    message = channel.receive(RESULTS, PATIENCE)
+    assert message is not None and (message.id, message.body) == ("p1#1", "{}")
+    monkeypatch.setattr(peer, "PIECES_A_SECOND", 0.0)
+    for number in range(2, 100):
+        guest.send(**{**good, "number": number})
+    guest.send(t="publish", queue=RESULTS, id="p1", reply_to=None, body=json.dumps({"SourceID": "p1"}))
+    assert guest.receive() == {"t": "stored", "id": "p1"}
+    found = []
+    while not found or found[-1] != "p1":
+        message = channel.receive(RESULTS, PATIENCE)
+        assert message is not None
+        found.append(message.id)
+    assert len(found) <= peer.MOST_PIECES + 1
+    guest.send(**{**good, "body": 7})
+    assert "must be text" in guest.closed()
+    guest.sock.close()

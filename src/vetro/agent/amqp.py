@@ -101,6 +101,8 @@ class AmqpChannel:
         if (queue, message.id) in self._sent:
             return
         headers: dict[str, Any] = {} if message.signature is None else {"signature": message.signature}
+        if message.output:
+            headers["output"] = True
         if message.until is not None:
             headers["patience"] = max(0, math.ceil(message.until - time.time()))
 

@@ -27,6 +27,9 @@ FRAME_TIME = 60.0
 #: With more than this many bytes to write, nothing more is read from the other side.
 MOST_UNSENT = LARGEST + (1 << 20)
 RESULTS = "-execution-results-"
+#: Pieces of output that are taken at once and in a second of one connection, and characters of one.
+MOST_PIECES, PIECES_A_SECOND = 20, 6.0
+LARGEST_PIECE = 256 << 10
 
 
 class Refused(Exception):
@@ -46,6 +49,9 @@ class Peer:
         self._decoder = Decoder(_frame)
         self._out = bytearray()
         self._delivering: str | None = None
+        #: Pieces of output that are taken now, and when that was counted.
+        self._pieces = float(MOST_PIECES)
+        self._piece_at = time.monotonic()
         self._deadline: float | None = time.monotonic() + GREETING_TIME
 
     @property
@@ -115,6 +121,8 @@ class Peer:
         frame: dict[str, Any] = {"queue": self.queue, "id": message.id, "reply_to": message.reply_to}
         if message.until is not None:
             frame["patience"] = max(0.0, message.until - time.time())
+        if message.output:
+            frame["output"] = True
         self._say(t="deliver", **frame, signature=signature, body=message.body)
 
     def hang_up(self, reason: str) -> None:
@@ -133,7 +141,7 @@ class Peer:
             if frame.get("queue") not in (None, self.queue):
                 raise Refused(f"this socket belongs to the queue '{self.queue}', input_queue names another")
             self.greeted = True
-            self._say(t="welcome", queue=self.queue)
+            self._say(t="welcome", queue=self.queue, output=True)
             self.deliver()
         elif kind == "ack":
             if self._delivering is not None and frame.get("id") == self._delivering:
@@ -142,6 +150,8 @@ class Peer:
                 self.deliver()
         elif kind == "publish":
             self._publish(frame)
+        elif kind == "output":
+            self._output(frame)
         else:
             raise Refused("it sent a message of unknown kind")
 
@@ -160,6 +170,25 @@ class Peer:
         if self._store.put(queue, Message(id, body, None, reply)):
             self._arrived()
         self._say(t="stored", id=id)
+
+    def _output(self, frame: dict[str, Any]) -> None:
+        """Hands on a piece of what a plan writes. Pieces beyond what anybody reads, and wrong ones, are dropped."""
+        queue, plan, number, body = (frame.get(name) for name in ("queue", "plan", "number", "body"))
+        if not (isinstance(queue, str) and isinstance(plan, str) and isinstance(body, str) and isinstance(number, int)):
+            raise Refused("queue, plan and body of a piece of output must be text, its number a number")
+        now = time.monotonic()
+        self._pieces = min(MOST_PIECES, self._pieces + (now - self._piece_at) * PIECES_A_SECOND)
+        self._piece_at = now
+        sent, reply_to = self._store.had(self.queue, plan[:LONGEST_NAME])
+        if self._pieces < 1 or len(body) > LARGEST_PIECE or not sent or not 0 < number < 1 << 31 or queue != reply_to:
+            return
+        self._pieces -= 1
+        try:
+            stored = self._store.put(queue, Message(f"{plan}#{number}", body))
+        except MessageInvalid:
+            return
+        if stored:
+            self._arrived()
 
     def _objection(self, queue: str, id: str, body: str) -> str | None:
         try:

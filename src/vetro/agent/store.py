@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS messages (
   reply_to TEXT,
   done INTEGER NOT NULL DEFAULT 0,
   until REAL,
+  output INTEGER NOT NULL DEFAULT 0,
   UNIQUE (queue, id)
 );
 CREATE INDEX IF NOT EXISTS ids ON messages (id);
@@ -82,9 +83,12 @@ class QueueStore:
         """Stores a message for good; False when the queue has or had one with this id."""
         with self._use() as db:
             cursor = db.execute(
-                "INSERT OR IGNORE INTO messages (queue, id, body, signature, reply_to, until)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (queue, message.id, message.body, message.signature, message.reply_to, message.until),
+                "INSERT OR IGNORE INTO messages (queue, id, body, signature, reply_to, until, output)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(queue, message.id, message.body, message.signature, message.reply_to, message.until),
+                    message.output,
+                ),
             )
             return cursor.rowcount > 0
 
@@ -92,11 +96,14 @@ class QueueStore:
         """The first message that waits behind a place."""
         with self._use() as db:
             row = db.execute(
-                "SELECT seq, id, body, signature, reply_to, until FROM messages"
+                "SELECT seq, id, body, signature, reply_to, until, output FROM messages"
                 " WHERE queue = ? AND done = 0 AND seq > ? ORDER BY seq LIMIT 1",
                 (queue, after),
             ).fetchone()
-        return None if row is None else Stored(row[0], Message(*row[1:]))
+        if row is None:
+            return None
+        seq, id, body, signature, reply_to, until, output = row
+        return Stored(seq, Message(id, body, signature, reply_to, until, output=bool(output)))
 
     def had(self, queue: str, id: str) -> tuple[bool, str | None]:
         """Whether the queue has or had a message with this id, and where its answer shall go."""
@@ -157,9 +164,11 @@ class QueueStore:
 
 def _complete(db: sqlite3.Connection) -> None:
     """Adds what a file of an earlier version lacks."""
-    if all(column[1] != "until" for column in db.execute("PRAGMA table_info(messages)")):
-        try:
-            db.execute("ALTER TABLE messages ADD COLUMN until REAL")
-        except sqlite3.OperationalError as error:
-            if "duplicate column" not in str(error):  # another process was quicker
-                raise
+    there = {column[1] for column in db.execute("PRAGMA table_info(messages)")}
+    for name, kind in (("until", "REAL"), ("output", "INTEGER NOT NULL DEFAULT 0")):
+        if name not in there:
+            try:
+                db.execute(f"ALTER TABLE messages ADD COLUMN {name} {kind}")
+            except sqlite3.OperationalError as error:
+                if "duplicate column" not in str(error):  # another process was quicker
+                    raise

@@ -14,7 +14,16 @@ from typing import Any
 
 from vetro.cli import output as out
 
-_STYLES = {"error": "red", "critical": "red", "warning": "yellow", "debug": "bright_black", "trace": "bright_black"}
+#: Lines of scripts that are shown while these run.
+_SHOWN = 5
+_STYLES = {
+    "error": "red",
+    "critical": "red",
+    "warning": "yellow",
+    "debug": "bright_black",
+    "trace": "bright_black",
+    "output": "cyan",
+}
 #: Effects worth showing while they are under way, and how.
 _STEPS = {
     "stack.push": "updating resources",
@@ -38,6 +47,8 @@ class Watch:
         self._started = time.monotonic()
         self._open: dict[str, tuple[str, float]] = {}
         self._last: dict[str, tuple[str, str, float]] = {}
+        #: The last lines that scripts wrote.
+        self._written: list[str] = []
         self._lock = threading.Lock()
         self._live: Any = None
 
@@ -66,12 +77,15 @@ class Watch:
             self._note(str(event.get("kind")), event.get("args") or {})
         elif what == "progress" and event.get("report"):
             self._note("report", event["report"])
+        elif what == "progress" and event.get("output"):
+            self._output(event["output"])
         elif what == "begun" and event.get("kind") in _STEPS:
             with self._lock:
                 self._open[str(event.get("key"))] = (self._step(event), time.monotonic())
         elif what == "ended":
             with self._lock:
                 self._open.pop(str(event.get("key")), None)
+                self._written = self._written if self._open else []
         elif what == "restarted":
             self._line("warning", "", f"the {event.get('what')} process died and was started again")
 
@@ -93,6 +107,14 @@ class Watch:
             self._line(level, label, text)
         elif kind == "log" and self._verbose:
             self._line(level, str(args.get("logger")), str(args.get("text", "")))
+
+    def _output(self, piece: Mapping[str, Any]) -> None:
+        """What a script writes: all of it where that is wanted, else its end while it runs."""
+        lines = [line for line in str(piece.get("text", "")).splitlines() if line.strip()]
+        with self._lock:
+            self._written = [*self._written, *lines][-_SHOWN:]
+        for line in lines if self._verbose else ():
+            self._line("output", str(piece.get("script") or ""), line)
 
     def _line(self, level: str, label: str, text: str) -> None:
         if self._quiet:
@@ -120,6 +142,8 @@ class Watch:
                 tree.add(line)
             for text, since in self._open.values():
                 tree.add(Text(out.plain(f"… {text}  {now - since:.0f} s"), style="cyan"))
+            for text in self._written if self._open else ():
+                tree.add(Text(out.plain(f"  │ {text[:200]}"), style="dim"))
         return tree
 
 

@@ -293,6 +293,8 @@ class Message:
     until: float | None = None
     #: Of a plan: its server has a login of its own at the broker, and answers with that.
     login: bool = False
+    #: Of a plan: what its scripts write is to be told while they run, where the agent can.
+    output: bool = False
     #: Of an answer: on which exchange of the broker it was said, '' the default one; None: the channel cannot tell.
     exchange: str | None = None
 

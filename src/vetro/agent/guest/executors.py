@@ -52,7 +52,7 @@ def _run(
     options = script.options
     stdout, stderr = (is_on(options, name, True) for name in ("captureStdout", "captureStderr"))
     try:
-        code, out, err = run_program(command, folder, input=input, stdout=stdout, stderr=stderr)
+        code, out, err = run_program(command, folder, input=input, stdout=stdout, stderr=stderr, script=script.name)
     except FileNotFoundError:
         raise PlanError(
             SCRIPT, f"Script {script.name} cannot run: the program {command[0]} is not installed here"
@@ -139,7 +139,7 @@ def _berkshelf(script: Script, folder: str, cookbook: str) -> str:
     vendored = os.path.join(folder, "berks-cookbooks")
     shutil.rmtree(vendored, ignore_errors=True)  # berks refuses a folder that is there
     try:
-        code, out, err = run_program(["berks", "vendor", f"--berksfile={place}", vendored], folder)
+        code, out, err = run_program(["berks", "vendor", f"--berksfile={place}", vendored], folder, script=script.name)
     except FileNotFoundError:
         raise PlanError(SCRIPT, f"Script {script.name} uses Berkshelf, which is not installed here") from None
     if code:

@@ -1,9 +1,10 @@
 """Frames on the local socket: four bytes of length, most significant first, and that many bytes of UTF-8 JSON.
 
 Every frame is an object with its kind ``t``. From the guest: ``{t: hello, queue, version}`` first, ``{t: ack, id}``,
-``{t: publish, queue, id, reply_to, body}``. To the guest: ``{t: welcome, queue}``, ``{t: deliver, queue, id, reply_to,
-signature, body}`` with the signature in Base64, ``{t: stored, id}``, ``{t: refused, id, reason}``, ``{t: error,
-reason}`` before the host hangs up.
+``{t: publish, queue, id, reply_to, body}``; where the welcome has ``output: true`` also ``{t: output, queue, plan,
+number, body}`` (module ``output``), which nobody answers. To the guest: ``{t: welcome, queue, output}``, ``{t: deliver,
+queue, id, reply_to, signature, body, patience, output}`` with the signature in Base64, ``{t: stored, id}``,
+``{t: refused, id, reason}``, ``{t: error, reason}`` before the host hangs up.
 """
 
 from __future__ import annotations

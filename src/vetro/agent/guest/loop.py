@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import result, run
+from . import output, result, run
 from .config import Config
 from .errors import ANY, PlanError, malformed
 from .messages import Delivered, Event, Kept, NotKept, Transport, TransportDown
@@ -53,6 +53,8 @@ class Agent:
         self._transport: Transport | None = None
         self._next_try = 0.0
         self._running: tuple[StoredPlan, run.Running] | None = None
+        #: What the plan that runs writes.
+        self._pieces: output.Pieces | None = None
         #: Answers on their way: token -> what to do when the other side has it.
         self._in_flight: dict[str, Callable[[], None]] = {}
         #: Answers that cannot be delivered yet: token -> when to try again.
@@ -125,6 +127,8 @@ class Agent:
                 timeout = min(timeout, max(0.0, self._next_try - time.monotonic()))
             if self._running is not None:
                 selector.register(self._running[1].fileno(), selectors.EVENT_READ)
+                if self._pieces is not None:
+                    selector.register(self._pieces.fileno(), selectors.EVENT_READ)
                 remaining = self._running[1].remaining()
                 # A body may leave processes that hold the pipe, so its end is looked for as well.
                 timeout = min(timeout, 1.0 if remaining is None else min(remaining, 1.0))
@@ -135,7 +139,9 @@ class Agent:
             self._wake_in.recv(4096)
         except BlockingIOError:
             pass
-        if self._running is not None and self._running[1].check():
+        ended = self._running is not None and self._running[1].check()
+        self._tell()
+        if ended:
             self._finish_plan()
         if self._transport is not None:
             for event in self._transport.read():
@@ -186,7 +192,7 @@ class Agent:
                 reply_to = message.reply_to
                 raise malformed("ReplyTo must be text")
             stamp = self._check_stamp(id, data.get("Stamp"))
-            self._storage.add(id, message.body, message.signature, reply_to, stamp, message.patience)
+            self._storage.add(id, message.body, message.signature, reply_to, stamp, message.patience, message.output)
         except (PlanError, OSError) as error:
             log.error("plan %s is not run: %s", id, error)
             text = result.failure(
@@ -240,29 +246,49 @@ class Agent:
             return
 
         def work() -> None:
+            if self._pieces is not None:
+                output.use(self._pieces.theirs)
             text = run.answer_plan(plan.id, plan.body, folder)
             plan.write_result(text)
 
         try:
             plan.mark_started()
+            self._pieces = output.Pieces(plan.id) if plan.output else None
             running = run.start(work, self._config.plan_timeout, self._let_go, patience)
             self._running = (plan, running)
             log.info("plan %s runs as process %d", plan.id, running.pid)
             plan.note_process(running.pid)
         except OSError as error:
             if self._running is None:
+                self._close_pieces()
                 self._fail(plan, f"the server cannot run the plan: {error}")
             else:
                 log.warning("cannot note the process of plan %s: %s", plan.id, error)
 
+    def _tell(self) -> None:
+        """Sends on what the plan has written. Raises `TransportDown`."""
+        if self._pieces is None or self._running is None:
+            return
+        plan = self._running[0]
+        queue = (plan.reply_to if self._config.dynamic_result_queue else None) or self._config.result_routing_key
+        for number, body in self._pieces.read():
+            if self._transport is not None and queue:
+                self._transport.tell(queue, plan.id, number, body)
+
     def _finish_plan(self) -> None:
         assert self._running is not None
         (plan, running), self._running = self._running, None
+        self._close_pieces()
         if plan.result is None:
             log.error("plan %s: %s", plan.id, running.describe())
             self._fail(plan, running.describe())
         else:
             log.info("plan %s has ended", plan.id)
+
+    def _close_pieces(self) -> None:
+        if self._pieces is not None:
+            self._pieces.close()
+            self._pieces = None
 
     def _fail(self, plan: StoredPlan, message: str) -> None:
         text = result.failure(plan.id, PlanError(ANY, message))

@@ -21,6 +21,8 @@ class Delivered:
     reply_to: str | None
     #: Seconds for which somebody waits for the answer from now on; None: nobody waits, or nobody said how long.
     patience: float | None = None
+    #: Whoever waits wants to hear meanwhile what scripts write.
+    output: bool = False
 
 
 def patience_of(value: object) -> float | None:
@@ -65,6 +67,10 @@ class Transport(Protocol):
 
     def publish(self, token: str, queue: str, id: str, body: str) -> None:
         """Sends a message; `Kept` or `NotKept` follows."""
+        ...  # pragma: no cover - protocol
+
+    def tell(self, queue: str, plan: str, number: int, body: str) -> None:
+        """Sends a piece of what a plan writes, where the other side takes such; whether it comes is not told."""
         ...  # pragma: no cover - protocol
 
     def tick(self) -> float:

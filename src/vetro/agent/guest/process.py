@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from .output import Teller, teller
+
 #: Bytes kept of each output stream: the beginning and the end of more than that.
 MOST_OUTPUT = 2 << 20
 #: Seconds for which output is still read after the program has ended while a background process holds it open.
@@ -16,14 +18,16 @@ GRACE = 0.5
 
 
 class _Output:
-    """What a program wrote: everything, or beginning and end of very much."""
+    """What a program wrote: everything, or beginning and end of very much. ``teller`` tells of it meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, teller: Teller) -> None:
+        self.teller = teller
         self._head = bytearray()
         self._tail = bytearray()
         self._left_out = 0
 
     def add(self, data: bytes) -> None:
+        self.teller.add(data)
         room = MOST_OUTPUT // 2 - len(self._head)
         self._head += data[:room] if room > 0 else b""
         self._tail += data[max(room, 0) :]
@@ -50,10 +54,12 @@ def run_program(
     input: str | bytes | None = None,
     stdout: bool = True,
     stderr: bool = True,
+    script: str = "",
 ) -> tuple[int, str | None, str | None]:
     """Exit code, output and error output of a program; text runs through the shell. Raises OSError.
 
-    It belongs to the process group of the plan, which is killed as a whole.
+    It belongs to the process group of the plan, which is killed as a whole. What it writes is told meanwhile as that of
+    ``script``.
     """
     data = input.encode("utf-8", "surrogatepass") if isinstance(input, str) else input
     # What is not captured goes where the log of the agent goes.
@@ -65,7 +71,7 @@ def run_program(
         stdout=subprocess.PIPE if stdout else None,
         stderr=subprocess.PIPE if stderr else None,
     )
-    streams = _Streams(process, data)
+    streams = _Streams(process, data, script)
     try:
         streams.run()
     finally:
@@ -77,15 +83,15 @@ def run_program(
 class _Streams:
     """The pipes of one program."""
 
-    def __init__(self, process: subprocess.Popen[bytes], data: bytes | None) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], data: bytes | None, script: str) -> None:
         self._process = process
         self._data = memoryview(data or b"")
         self._selector = selectors.DefaultSelector()
         self._outputs: dict[Any, _Output] = {}
-        for stream in (process.stdout, process.stderr):
+        for name, stream in (("stdout", process.stdout), ("stderr", process.stderr)):
             if stream is not None:
                 os.set_blocking(stream.fileno(), False)
-                self._outputs[stream] = _Output()
+                self._outputs[stream] = _Output(teller(script, name))
                 self._selector.register(stream, selectors.EVENT_READ)
         if process.stdin is not None:
             os.set_blocking(process.stdin.fileno(), False)
@@ -105,6 +111,8 @@ class _Streams:
                     self._write()
                 else:
                     self._read(key.fileobj)
+            for output in self._outputs.values():
+                output.teller.flush()
             pause = 0.005 if events else min(pause * 1.5, 0.25)
             if ended is None and self._process.poll() is not None:
                 ended = time.monotonic()
@@ -114,6 +122,8 @@ class _Streams:
         self._process.wait()
 
     def close(self) -> None:
+        for output in self._outputs.values():
+            output.teller.flush(last=True)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 try:

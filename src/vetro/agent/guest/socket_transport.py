@@ -24,6 +24,8 @@ class SocketTransport:
         self._decoder = Decoder()
         self._events: list[Event] = []
         self._welcome = False
+        #: The host takes frames ``output``.
+        self._listens = False
         self._tokens: dict[str, str] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(_PATIENCE)
@@ -62,6 +64,10 @@ class SocketTransport:
         except FrameError as error:
             self._events.append(NotKept(token, str(error), final=True))
 
+    def tell(self, queue: str, plan: str, number: int, body: str) -> None:
+        if self._listens:
+            self._send(t="output", queue=queue, plan=plan, number=number, body=body)
+
     def tick(self) -> float:
         # What came together with the welcome waits without the descriptor being readable.
         return 0.0 if self._events else 3600.0
@@ -97,6 +103,7 @@ class SocketTransport:
                     None if signature is None else base64.b64decode(signature),
                     frame.get("reply_to"),
                     patience_of(frame.get("patience")),
+                    frame.get("output") is True,
                 )
             )
         elif kind == "stored":
@@ -107,3 +114,4 @@ class SocketTransport:
             raise TransportDown(f"the host refuses: {frame.get('reason')}")
         elif kind == "welcome":
             self._welcome = True
+            self._listens = frame.get("output") is True

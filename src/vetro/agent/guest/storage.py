@@ -41,6 +41,8 @@ class StoredPlan:
         self.id: str = data["ID"]
         self.reply_to: str | None = data["ReplyTo"]
         self.body: bytes = base64.b64decode(data["Data"])
+        #: Whether whoever waits wants to hear what scripts write.
+        self.output: bool = data.get("Output") is True
         #: Until when somebody waits for the answer, on the clock of this boot; None: no limit, or not of this boot.
         self.until: float | None = data.get("Until") if data.get("Boot") == _boot_id() else None
 
@@ -142,8 +144,9 @@ class Storage:
         reply_to: str | None,
         stamp: int | None,
         patience: float | None = None,
+        output: bool = False,
     ) -> StoredPlan:
-        """Keeps an accepted plan for good and remembers it and its stamp. ``patience``: see `Delivered`."""
+        """Keeps an accepted plan for good and remembers it and its stamp. ``patience``, ``output``: see `Delivered`."""
         number = int(time.time() * 10000)
         while True:
             path = os.path.join(self._plans, str(number))
@@ -158,6 +161,8 @@ class Storage:
             "ID": id,
             "ReplyTo": reply_to,
         }
+        if output:
+            data["Output"] = True
         if patience is not None:
             data.update(Until=boot_clock() + patience, Boot=_boot_id())
         try:

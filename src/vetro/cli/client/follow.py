@@ -122,6 +122,9 @@ class _Watcher:
 def _event(line: Mapping[str, Any]) -> dict[str, Any]:
     """A line of the server as an event of a worker."""
     details = line.get("details") if isinstance(line.get("details"), Mapping) else {}
+    if line["kind"] == "output":
+        about = {"id": line.get("object_id") or "", "script": str((details or {}).get("script") or "")}
+        return {"event": "progress", "output": {**about, "text": line["text"]}}
     args = {"level": line["level"], "text": line["text"], "id": line.get("object_id") or ""}
     if line["kind"] == "log":
         args["logger"] = str((details or {}).get("logger") or "log")

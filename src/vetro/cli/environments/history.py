@@ -60,6 +60,9 @@ def _lines(client: Client, task: Mapping[str, Any], level: str | None, effects: 
 
 
 def _text(client: Client, line: Mapping[str, Any]) -> str:
+    if line["kind"] == "output":
+        script = (line.get("details") or {}).get("script")
+        return "\n".join(f"{script} | {text}" for text in str(line["text"]).splitlines())
     if client.local and line["kind"] == "log":
         return f"{(line.get('details') or {}).get('logger')}: {line['text']}"
     return str(line["text"])

@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from vetro.clouds.interface import Channel, Message
 from vetro.engine.host.answer import Abandoned, BadRequest, Handler, Request
 from vetro.engine.host.call_deadlines import Call, Done, Servers, Unwatched, Watch
 from vetro.engine.host.outbox import Outbox
+from vetro.engine.host.script_output import ScriptOutput, is_piece
 from vetro.library.broker_names import answers_exchange
 
 log = logging.getLogger(__name__)
@@ -130,7 +131,9 @@ class Agents:
             until = max(until, self._clock() + min(timeout, LEAST_WAIT))
         queue, make = self._plan(request, listener, until)
         end = time.monotonic() + min(max(until - self._clock(), 0.0), timeout)  # also where the clock was set back
-        call = Call(id, request, queue, listener, timeout, end, done)
+        server = queue.rpartition("-h")[2]
+        output = ScriptOutput(server, lambda piece: request.progress({"output": piece}))
+        call = Call(id, request, queue, listener, timeout, end, done, output)
         with self._lock:
             self._start(listener)
             plan = self._plans.setdefault(id, _Plan())
@@ -163,7 +166,8 @@ class Agents:
         def make() -> Message:
             body = json.dumps(plan)
             signature = None if self._signer is None else self._signer.sign(queue, body)
-            return Message(id, body, signature, listener, until, login)
+            # Nobody hears what the scripts of a plan write whose answer is not waited for.
+            return Message(id, body, signature, listener, until, login, until is not None)
 
         return queue, make
 
@@ -191,6 +195,7 @@ class Agents:
                 if not plan.calls and (plan.message is None or error is not None):
                     del self._plans[call.id]
         self._watch.remove(call)
+        call.output.end()
         call.done(answer, error)
 
     def _answered(self, call: Call, message: Message) -> None:
@@ -236,7 +241,11 @@ class Agents:
                 self._closed.wait(_LOOK)
 
     def _take(self, queue: str, message: Message) -> None:
-        id = _plan_of(message)
+        body = _body_of(message)
+        if is_piece(body):
+            self._heard(queue, message, body)
+            return
+        id = _plan_of(message, body)
         with self._lock:
             if self._closed.is_set():  # it stays in its queue
                 return
@@ -261,6 +270,16 @@ class Agents:
             return
         for call in answered:
             self._answered(call, message)
+
+    def _heard(self, queue: str, message: Message, body: Mapping[str, Any]) -> None:
+        """A piece of what a script writes: for those who wait for the answer of its plan, if anybody does."""
+        with self._lock:
+            plan = self._plans.get(str(body.get("PlanID")))
+            calls = [call for call in plan.calls if _may_answer(call, message)] if plan is not None else []
+        for call in calls:
+            call.output.take(body)
+        if self._may_drop():
+            self._outbox.acknowledge(queue, message.receipt)
 
     def _refuse(self, queue: str, message: Message) -> None:
         """Drops an answer of a server that was not asked, or a second one. The log hears of the first."""
@@ -319,12 +338,16 @@ def _may_answer(call: Call, message: Message) -> bool:
     return message.exchange == (answers_exchange(call.queue) if call.request.args.get("login") is True else "")
 
 
-def _plan_of(message: Message) -> str:
-    """The id of the plan that a message answers; '' for what cannot be understood, which nobody asks for."""
+def _body_of(message: Message) -> Any:
+    """What a message says; None for what cannot be understood."""
     try:
-        body = json.loads(message.body)
+        return json.loads(message.body)
     except (ValueError, RecursionError):
-        return ""
+        return None
+
+
+def _plan_of(message: Message, body: Any) -> str:
+    """The id of the plan that a message answers; '' for what cannot be understood, which nobody asks for."""
     if not isinstance(body, dict):
         return ""
     source = body.get("SourceID")

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from vetro.clouds.interface import CloudError
 from vetro.engine.host.answer import Request
+from vetro.engine.host.script_output import ScriptOutput
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,8 @@ class Call:
     #: On the monotonic clock.
     end: float
     done: Done
+    #: What its scripts write meanwhile.
+    output: ScriptOutput
     #: On the monotonic clock.
     begun: float = field(default_factory=time.monotonic)
     #: Its server was seen to have ended.

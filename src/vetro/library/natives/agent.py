@@ -21,6 +21,8 @@ LISTENER = "io.murano.system.AgentListener"
 DEFAULT_TIMEOUT = 3600
 #: Seconds that `waitReady` and `isReady` wait.
 READY_TIMEOUT = 100
+#: Lines of the output of a script that failed in the error, and characters of one.
+_LINES, _LONGEST = 10, 1000
 #: Stamps of plans count ten-thousandths of seconds.
 STAMPS = 10_000
 
@@ -37,8 +39,19 @@ class AgentException(Thrown):
 
     @property
     def message(self) -> str:
-        """What the agent said."""
-        return f"the execution plan failed: {self.value}"
+        """What the agent said, with the end of what a script that failed has written."""
+        return f"the execution plan failed: {self.value}{_tail(self.extra.get('details'))}"
+
+
+def _tail(details: Any) -> str:
+    """The last lines of the error output of a script, or of its output where it has none."""
+    for name in ("stderr", "stdout") if isinstance(details, Mapping) else ():
+        text = details.get(name)
+        if isinstance(text, str) and text.strip():
+            # Whole lines: whoever masks secrets has to see them.
+            lines = [line if len(line) <= _LONGEST else "…" for line in text.strip().splitlines()[-_LINES:]]
+            return f"; its {name} ends with:\n" + "\n".join(lines)
+    return ""
 
 
 class AgentTimeout(MuranoError):

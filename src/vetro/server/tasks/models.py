@@ -155,7 +155,7 @@ class Report(models.Model):
     id = models.CharField(max_length=32, default=new_id, unique=True)
     task = models.ForeignKey(Task, models.CASCADE, related_name="reports", db_index=False)
     key = models.TextField()
-    #: ``report`` (shown by v1, too) or ``log``.
+    #: ``report`` (shown by v1, too), ``log``, or ``output``: of a script (`vetro.server.tasks.script_output`).
     kind = models.CharField(max_length=16, default="report")
     entity_id = models.CharField(max_length=255, blank=True, default="")
     text = EncryptedJSON()

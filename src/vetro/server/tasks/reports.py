@@ -86,8 +86,17 @@ def _row(task_id: str, note: Note, wholes: dict[str, str]) -> Report:
     return row
 
 
-def add(task: Task, key: str, text: str, *, level: str = "info", entity_id: str = "", details: Any = None) -> None:
-    """A line of the service itself under the name ``key``; nothing when it is there. With its event."""
+def add(
+    task: Task,
+    key: str,
+    text: str,
+    *,
+    level: str = "info",
+    entity_id: str = "",
+    details: Any = None,
+    kind: str = "report",
+) -> bool:
+    """A line of the service itself under the name ``key``, with its event; whether it is new: else nothing is done."""
     text, details, whole = shortened(text, details)
     told: dict[str, Any] = encode_messages({"text": text})
     if TEXTS in told:
@@ -96,6 +105,7 @@ def add(task: Task, key: str, text: str, *, level: str = "info", entity_id: str 
         task_id=task.id,
         key=f'"{key}',  # no key of a task process looks so: quotes in those are escaped
         defaults={
+            "kind": kind,
             "text": text,
             "level": level,
             "entity_id": entity_id[:255],
@@ -107,7 +117,8 @@ def add(task: Task, key: str, text: str, *, level: str = "info", entity_id: str 
     if new and whole is not None:
         _store_parts(row.id, whole)
     if new:
-        tell(task, "report", {"kind": "report", "level": level})
+        tell(task, "report", {"kind": kind, "level": level})
+    return new
 
 
 def tell(task: Task, kind: str = "task", data: Mapping[str, Any] | None = None) -> None:

@@ -40,6 +40,7 @@ from vetro.server.tasks.errors import BegunTooOften, Stumbled
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
+from vetro.server.tasks.script_output import OutputLog
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")
@@ -277,8 +278,11 @@ class TaskRunner:
                 told = event["report"]
                 key = f"{event['key']} {told['level']}"  # told again when the task is begun again
                 reports.add(task, key, told["text"], level=told["level"], entity_id=told["id"])
+            elif event["event"] == "progress" and "output" in event:
+                output.add(event["key"], event["output"])
             self._events(event)
 
+        output = OutputLog(task)
         engine_task = spec.engine_task(task)
         with self._host(task, lease) as (host, folder):
             worker = Worker(

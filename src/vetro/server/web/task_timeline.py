@@ -14,11 +14,14 @@ from vetro.model.header import id_of, label_of, label_of_type, type_of
 from vetro.model.tree import objects
 from vetro.server.tasks import log
 from vetro.server.tasks.models import JournalEntry, Report, Task
+from vetro.server.tasks.script_output import KIND
 
 #: Width of the drawing of one row.
 WIDTH = 1000
 #: Lines that a page begins with, lines of one look afterwards, steps of a component that are told in words.
 LINES, MORE, STEPS = 500, 500, 60
+#: Pieces of output of scripts that are looked at for steps, and lines that are shown of a step.
+PIECES, OUTPUT = 100, 20
 #: Characters of a step.
 STEP = 500
 LEVELS = ("info", "warning", "error")
@@ -78,11 +81,13 @@ class Story:
             "label": self.components[top][0] if top else "",
             "text": text_of(row),
             "details": _details(row.details),
+            "script": str(row.details.get("script") or "") if row.kind == KIND and row.details else "",
             "cut": row.cut,
         }
 
     def timeline(self) -> list[dict[str, Any]]:
-        """[{id, label, type, state, steps: [{text, level, at, seconds, x, width}]}]: what each component did and when.
+        """[{id, label, type, state, steps: [{text, level, at, seconds, x, width, output}]}]: what each component did
+        and when; ``output``: the end of what its scripts wrote meanwhile.
 
         A step lasts until the next one of its component; the last until the end of the task. Row '' is what the task
         did outside: stacks, servers.
@@ -97,15 +102,27 @@ class Story:
             if top:
                 told.setdefault(top, []).append((row.created, str(row.text)[:STEP], row.level))
         listed = [self._outside(begin, end, span)]
+        written = self._written()
         for own, (label, type_label) in self.components.items():
             marks = told.get(own, [])
             steps = []
             for place, (at, text, level) in enumerate(marks[-STEPS:]):
                 rest = marks[-STEPS:][place + 1 :]
                 until = rest[0][0] if rest else end
-                steps.append(_step(text, level, at, until, begin, span, running=not rest and self.running))
+                step = _step(text, level, at, until, begin, span, running=not rest and self.running)
+                meant = [said for when, said in written.get(own, ()) if at <= when and (not rest or when < until)]
+                steps.append({**step, "output": "\n".join("\n".join(meant).splitlines()[-OUTPUT:])})
             listed.append({"id": own, "label": label, "type": type_label, "state": self._state(marks), "steps": steps})
         return [item for item in listed if item["id"] or item["steps"]]
+
+    def _written(self) -> dict[str, list[tuple[datetime, str]]]:
+        """What scripts wrote last, by component, oldest first."""
+        found: dict[str, list[tuple[datetime, str]]] = {}
+        rows = log.lines(self.task.id).filter(kind=KIND).only("created", "text", "entity_id").reverse()
+        for row in log.within(rows, PIECES)[0][::-1]:
+            if top := self.top(row.entity_id):
+                found.setdefault(top, []).append((row.created, str(row.text)))
+        return found
 
     @property
     def running(self) -> bool:

@@ -76,7 +76,9 @@ class Line(Schema):
     """A report or a log line."""
 
     seq: int = Field(description="Rises; give the last one as `after`.")
-    kind: Literal["report", "log"]
+    kind: Literal["report", "log", "output"] = Field(
+        description="What a package reports or logs, or what one of its scripts writes while it runs."
+    )
     level: str
     object_id: str | None
     text: str
@@ -165,7 +167,7 @@ def read_log(
     task_id: str,
     after: Annotated[int, Query(ge=0, le=(1 << 63) - 1, description="Only lines after this one.")] = 0,
     level: Annotated[list[Literal["info", "warning", "error"]] | None, Query(description="Only these levels.")] = None,
-    kind: Annotated[Literal["report", "log"] | None, Query(description="Only reports, or only log lines.")] = None,
+    kind: Annotated[Literal["report", "log", "output"] | None, Query(description="Only lines of this kind.")] = None,
     object: Annotated[str | None, Query(max_length=255, description="Only about this object.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Any:
