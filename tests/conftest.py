@@ -21,7 +21,11 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-settings.register_profile("vetro", derandomize=True, deadline=None, database=None, print_blob=True)
+from tests.support.fuzzing import examples
+
+settings.register_profile(
+    "vetro", max_examples=examples(100), derandomize=True, deadline=None, database=None, print_blob=True
+)
 settings.load_profile("vetro")
 # Constants of all modules that a process happens to have loaded are no examples: each run would have others, and each
 # process would look through a thousand files for them.

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.forms.browser import Browser, browser
 from tests.forms.world import describer
+from tests.support.fuzzing import examples
 from vetro.cli.forms.input import KEPT, ask_text
 from vetro.forms.check import Checker, compiled
 from vetro.forms.generated import class_form
@@ -196,7 +197,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield started
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 @given(contracts(), st.data())
 def test_contract_schema_server_browser_and_prompt_accept_the_same(
     script: Browser, contract: Any, data: st.DataObject

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forms.world import describer, package
+from tests.support.fuzzing import examples
 from vetro.engine.models import check_model
 from vetro.forms.answers import Merger, SecretNotKept, object_answers
 from vetro.forms.check import Checker
@@ -85,7 +86,7 @@ def environment(shop: Any) -> dict[str, Any]:
     return {"?": {"type": "io.murano.Environment", "id": "env"}, "name": "env", "applications": [shop, OTHER]}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(EDITS)
 def test_what_passes_the_checks_is_taken_by_the_contracts(edits: list[tuple[str, Any]]) -> None:
     assert SHOP is not None
@@ -109,7 +110,7 @@ def test_what_passes_the_checks_is_taken_by_the_contracts(edits: list[tuple[str,
     assert form.as_json()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(JSON)
 def test_answers_of_any_shape_get_an_answer(answers: Any) -> None:
     assert SHOP is not None

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.forms.entry import html_attributes, read, shown
 from vetro.forms.model import Choice, Field, Kind
 from vetro.forms.validation import evaluate
@@ -64,13 +65,13 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON)
 def test_what_is_shown_is_read_again(value: Any) -> None:
     assert same(read(field("json", nullable=True), shown(field("json"), value)), value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers())
 def test_integers_too(value: int) -> None:
     assert read(field("integer"), shown(field("integer"), value)) == value
@@ -83,7 +84,7 @@ def test_secrets_are_not_shown() -> None:
 LIMITS = st.one_of(st.none(), st.integers(-3, 3), st.sampled_from([0.5, -1.5]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(LIMITS, LIMITS, LIMITS, LIMITS, st.integers(-6, 6))
 def test_native_limits_of_integers_are_those_of_the_rules(a: Any, b: Any, c: Any, d: Any, value: int) -> None:
     limits = {"minimum": a, "maximum": b, "exclusiveMinimum": c, "exclusiveMaximum": d}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.forms.regexes import found, to_ecmascript
 
 PATTERNS = [
@@ -29,7 +30,7 @@ def test_known_patterns_have_a_translation(pattern: str) -> None:
     assert to_ecmascript(pattern) is not None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(PATTERNS), TEXTS)
 def test_the_translation_finds_what_python_finds(pattern: str, text: str) -> None:
     translated = to_ecmascript(pattern)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forms.world import describer
+from tests.support.fuzzing import examples
 from vetro.forms.answers import Merger, SecretNotKept, answers_of, object_answers
 from vetro.forms.fill import ENTRIES, Filler
 from vetro.forms.objects import Objects
@@ -102,7 +103,7 @@ def saved(stored: dict[str, Any] | None, answers: dict[str, Any]) -> dict[str, A
     return merger().merge(SHOP, stored, answers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SHOPS)
 def test_opening_and_saving_changes_nothing(stored: dict[str, Any]) -> None:
     before = copy.deepcopy(stored)
@@ -110,7 +111,7 @@ def test_opening_and_saving_changes_nothing(stored: dict[str, Any]) -> None:
     assert stored == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SHOPS, st.data())
 def test_changing_one_answer_changes_that_value_only(stored: dict[str, Any], data: st.DataObject) -> None:
     answers = opened(stored)
@@ -144,7 +145,7 @@ def put(value: Any, path: str, leaf: Any) -> None:
     value[int(last) if isinstance(value, list) else last] = leaf
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SHOPS)
 def test_no_secret_is_in_a_form(stored: dict[str, Any]) -> None:
     assert SHOP is not None

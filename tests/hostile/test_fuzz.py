@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.muranopl.compiler.test_tiers_agree import BODIES, EXPRESSIONS, _outcome, _text, _yaql
+from tests.support.fuzzing import examples
 from tests.support.host import HEAD
 from vetro.muranopl.api import Engine
 from vetro.muranopl.compiler import unit
@@ -34,7 +35,7 @@ NOISE = st.one_of(
     st.lists(st.sampled_from(TOKENS), max_size=25).map("".join),
     st.lists(st.sampled_from(TOKENS), max_size=25).map(" ".join),
 )
-SETTINGS = settings(max_examples=300, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck))
 
 
 @SETTINGS
@@ -117,13 +118,13 @@ def _run(text: str) -> None:
             trace = trace.tb_next
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(BODIES)
 def test_generated_methods_consist_of_permitted_constructs(body: list[list[str]]) -> None:
     assert _outcome(_text(body), "compiled")[0] in ("value", "error")
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(EXPRESSIONS)
 def test_generated_contracts_consist_of_permitted_constructs(expression: str) -> None:
     contract = _yaql(f"$.check({expression})")

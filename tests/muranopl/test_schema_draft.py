@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.schema import DRAFT_04
 from vetro.muranopl.schema_draft import DRAFT_2020_12, to_2020_12
 
@@ -56,7 +57,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["minimum", "items", "list", "text", "map", "other"]),

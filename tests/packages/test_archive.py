@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.packages.archive import ArchiveLimits, ArchiveTree, require_manifest
 from vetro.packages.errors import ArchiveError
 from vetro.packages.load import open_package
@@ -207,7 +208,7 @@ def test_what_is_no_archive(data: bytes) -> None:
 
 
 @pytest.mark.attack("uploads", "archives")
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 255), st.integers(0, 200))
 def test_damage_never_surprises(at: int, byte: int, cut: int) -> None:
     data = GOOD[:at] + bytes([byte]) + GOOD[at + 1 : len(GOOD) - cut % 3]

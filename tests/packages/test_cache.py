@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.code_cache import CodeCache, cache_key
 from vetro.packages.cache import DiskCache
 
@@ -71,7 +72,7 @@ def test_foreign_and_damaged_entries_are_ignored_and_rebuilt(root: Path, content
     assert cache.get(KEY) == b"code"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, 39), st.integers(1, 255))
 def test_any_changed_byte_is_noticed(tmp_path_factory: pytest.TempPathFactory, at: int, flip: int) -> None:
     root = tmp_path_factory.mktemp("c") / "cache"

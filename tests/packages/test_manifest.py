@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.diagnostics import Diagnostic
 from vetro.muranopl.errors import DeclarationError
 from vetro.packages.errors import ManifestError
@@ -172,7 +173,7 @@ def test_unusable_manifests(text: str, message: str) -> None:
     assert caught.value.position.file == "m.yaml"
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.dictionaries(
         st.sampled_from(sorted(KNOWN_KEYS)),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.packages.yamltree import TreeError, plain, read_documents
 
 
@@ -78,7 +79,7 @@ def test_what_is_refused_and_where(text: str | bytes, message: str, position: st
     assert str(caught.value.position) == f"m.yaml:{position}"
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(alphabet="ab:-[]{}&*!|>'\"\n #,?<=~%@1", max_size=40) | st.binary(max_size=20))
 def test_any_text_is_data_or_refused(text: str | bytes) -> None:
     try:

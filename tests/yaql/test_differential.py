@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
+from tests.support.fuzzing import examples
 from tests.yaql.generators import DATA, expressions
 from tests.yaql.oracle import oracle
 from vetro.yaql import compile
@@ -57,21 +58,21 @@ def compare(text: str, dialect: str = "standard") -> None:
     pytest.fail(f"{text}\n  ours: {outcome} {value!r}\n  yaql: {expected} {theirs!r}")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(expressions(wrong=False))
 @example("$.p.where($.v > 1).n")
 def test_well_typed_expressions(text: str) -> None:
     compare(text)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(expressions())
 @example("def(f, switch($ < 2 => 1, true => $ * f($ - 1))) -> f(4)")
 def test_expressions_with_mistakes(text: str) -> None:
     compare(text)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(expressions())
 @example("1 => 2 => 3")
 @example("$.l[$ > 1]")

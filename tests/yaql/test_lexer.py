@@ -5,6 +5,7 @@ import time
 import pytest
 from hypothesis import given, settings
 
+from tests.support.fuzzing import examples
 from tests.yaql.parsing_oracle import assert_same
 from tests.yaql.strategies import garbage, quoted_texts
 from vetro.yaql.errors import LexicalError
@@ -170,13 +171,13 @@ def test_reading_is_linear_for_hostile_texts(text: str) -> None:
     assert time.process_time() - begin < 2
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(quoted_texts())
 def test_quoted_texts_as_published(text: str) -> None:
     assert assert_same(text)[0] == "ok"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(garbage())
 def test_garbage_as_published(text: str) -> None:
     assert_same(text)

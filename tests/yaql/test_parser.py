@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 
+from tests.support.fuzzing import examples
 from tests.yaql.parsing_oracle import DIALECTS, assert_same, ours, published
 from tests.yaql.strategies import expressions, token_soup
 from vetro.yaql import ast
@@ -293,32 +294,32 @@ def test_all_short_operator_sequences() -> None:
         assert assert_same(f"a {first} {third}b {second} c")[0] == "ok"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(expressions())
 def test_expressions_as_published(text: str) -> None:
     assert assert_same(text)[0] == "ok"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(expressions(legacy=True, murano=True))
 def test_expressions_of_both_additions_as_published(text: str) -> None:
     assert assert_same(text, MURANO_LEGACY)[0] == "ok"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(expressions(delegates=True))
 def test_delegates_are_accepted_as_published(text: str) -> None:
     assert ours(text, DELEGATES)[0] == published(text, DELEGATES)[0] == "ok"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(token_soup())
 def test_token_soup_as_published(text: str) -> None:
     for dialect in (STANDARD, MURANO_LEGACY):
         assert_same(text, dialect)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(token_soup(max_size=40))
 def test_spans_are_inside_those_around_them(text: str) -> None:
     try:

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 
+from tests.support.fuzzing import examples
 from tests.yaql.strategies import expressions
 from vetro.yaql import ast
 from vetro.yaql.parser import LEGACY, MURANO, MURANO_LEGACY, STANDARD, ParserDialect, parse
@@ -110,19 +111,19 @@ def test_constants_without_a_text(value: float) -> None:
         to_text(ast.Constant(span=NOWHERE, value=value))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(expressions())
 def test_round_trip(text: str) -> None:
     assert_round_trip(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(expressions(legacy=True, murano=True))
 def test_round_trip_of_both_additions(text: str) -> None:
     assert_round_trip(text, MURANO_LEGACY)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(expressions(murano=True, delegates=True))
 def test_round_trip_with_delegates(text: str) -> None:
     assert_round_trip(text, ParserDialect(murano=True, delegates=True))

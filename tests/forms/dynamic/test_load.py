@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.dynamic_ui.test_cases import FILES
 from tests.forms.dynamic.making import definition
+from tests.support.fuzzing import examples
 from vetro.forms.dynamic import (
     BadAttribute,
     DefinitionError,
@@ -172,7 +173,7 @@ def test_load_all_goes_on() -> None:
 TEXTS = [file.read_text() for file in FILES[::12]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_damaged_definitions_are_loaded_or_refused(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(TEXTS))

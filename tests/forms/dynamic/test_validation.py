@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forms.dynamic.making import Session, cleaned, definition
+from tests.support.fuzzing import examples
 from vetro.forms.dynamic import BadAttribute, ExpressionFailed
 
 
@@ -109,7 +110,7 @@ ALL_KINDS = definition(
 ALL_OFF = ALL_KINDS.replace("type: ", "enabled: false, type: ")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.dictionaries(st.sampled_from([f"f{i}" for i in range(len(KINDS))] + ["f5-clone", "bogus"]), answers))
 def test_any_answer_is_taken_or_refused_with_words(raw: dict[str, Any]) -> None:
     for text in (ALL_KINDS, ALL_OFF):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from tests.support.host import HEAD
 from vetro.muranopl.api import Engine
 from vetro.packages import memory_package
@@ -145,7 +146,7 @@ def _outcome(text: str, tier: Any) -> Any:
         return ("error", kind_of(error))
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(BODIES)
 def test_generated_methods_mean_the_same(body: list[list[str]]) -> None:
     text = _text(body)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.contracts.checks import CheckTranslator, fold, is_plain, is_value, subject_of
 from vetro.yaql import ast
 from vetro.yaql.errors import NoMatchingFunction
@@ -176,7 +177,7 @@ _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 _PARTS = st.tuples(st.sampled_from(sorted(_OPERATORS)), st.integers(-4, 4), st.booleans(), st.booleans())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(_PARTS, min_size=1, max_size=4), st.integers(-6, 6))
 def test_numbers_agree_with_a_validator(parts: list[tuple[str, int, bool, bool]], value: int) -> None:
     texts, holds = [], True
@@ -190,7 +191,7 @@ def test_numbers_agree_with_a_validator(parts: list[tuple[str, int, bool, bool]]
     assert accepted == holds or (accepted and schema.get("enum") == [])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["<", "<=", ">", ">=", "="]), st.integers(-1, 4)), max_size=3),
     st.text("ab", max_size=5),
@@ -202,7 +203,7 @@ def test_lengths_never_accept_less(parts: list[tuple[str, int]], value: str) -> 
     assert accepted or not holds
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.sampled_from(["^a", "b$", "^[ab]+$", "a.b"]), st.text("abc", max_size=4))
 def test_patterns_search_as_the_language_does(pattern: str, value: str) -> None:
     schema = keywords(f"$ =~ '{pattern}'")

@@ -5,6 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from semantic_version import SimpleSpec
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.declarations.versions import (
     ANY,
     Version,
@@ -175,7 +176,7 @@ def test_keys_order_like_the_library(a: Version, b: Version) -> None:
     assert (version_key(a) == version_key(b)) == (a == b)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(
         st.tuples(st.sampled_from(["", "=", "==", ">", ">=", "<", "<=", "!=", "^", "~", "~="]), versions()),
@@ -194,7 +195,7 @@ def test_full_versions_match_like_the_library(clauses: list[tuple[str, Version]]
     assert ours.select(catalog) == theirs.select(catalog)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(["", ">=", "<=", "<"]), number, st.none() | number, versions())
 def test_series_match_like_the_library_where_it_has_no_surprise(
     op: str, major: int, minor: int | None, version: Version
@@ -217,7 +218,7 @@ def test_terms_say_the_same_as_match(op: str, bound: Version, version: Version) 
     assert spec.match(version) == (holds(spec.terms) and not any(holds(c) for c in spec.excluded))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(alphabet="0123456789.<>=!~^*,-+ ax", max_size=12))
 def test_any_text_is_a_spec_or_refused(text: str) -> None:
     try:

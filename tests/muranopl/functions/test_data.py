@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.functions.data import bind, patch, rebuild
 from vetro.yaql.context import Execution, Limits
 from vetro.yaql.errors import MemoryQuotaExceeded, NestingTooDeep
@@ -108,7 +109,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(PLAIN)
 def test_rebuilding_with_the_identity_changes_nothing(value: Any) -> None:
     frozen = freeze(value)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.contracts.model import ContractList, ContractMap
 from vetro.muranopl.declarations.tree import (
     NO_DEFAULT,
@@ -401,7 +402,7 @@ def _flow(tree: Any) -> str:
     return "~" if tree is None else str(tree)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.dictionaries(_WORDS, _TREES, max_size=6), st.sampled_from([(1, 0), (1, 4)]))
 def test_whatever_is_written_gives_declarations_or_the_own_errors(tree: Any, version: tuple[int, int]) -> None:
     text = _flow(tree)

@@ -7,6 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.errors import SourceError
 from vetro.muranopl.source import nodes
 from vetro.muranopl.source.documents import load_documents
@@ -188,7 +189,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(_PIECES, max_size=40).map("".join))
 def test_garbage_is_loaded_or_refused(text: str) -> None:
     for duplicates in (False, True):

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.muranopl.declarations.tree import Expression, Literal
 from vetro.muranopl.errors import DslSyntaxError, SourceError
 from vetro.muranopl.reader.values import ReadContext
@@ -81,7 +82,7 @@ def test_every_format_has_the_standard_grammar() -> None:
 
 
 @given(st.from_regex(r"[-+0-9._:eExobn~tf]{0,8}", fullmatch=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_typing_agrees_with_yaml(text: str) -> None:
     try:
         expected = yaml.safe_load(f"[{text}]") if ": " not in text and not text.endswith(":") else None
@@ -145,7 +146,7 @@ def test_where_a_character_stands(text: str, needle: str, line: int, column: int
     assert found.locate(found.text.index(needle)) == (line, column)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet="ab$.+ \t\n\\\"'é", max_size=30), st.sampled_from(["'", '"', "|", ">"]))
 def test_locating_never_fails_and_stays_inside(text: str, style: str) -> None:
     source = yaml.dump([text], default_style=style, allow_unicode=True).replace("- ", "- !yaql ", 1)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.support.fuzzing import examples
 from tests.yaql.generators import DATA, expressions
 from vetro.yaql import compile
 from vetro.yaql.api import grammar_of, named_dialect
@@ -44,21 +45,21 @@ def exact(value: Any) -> str:
     return f"{type(value).__name__}:{value!r}"
 
 
-@settings(max_examples=600, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(600), suppress_health_check=list(HealthCheck))
 @given(expressions())
 def test_standard_expressions(text: str) -> None:
     closure, compiled = outcome(text, "closure", "standard"), outcome(text, "compiled", "standard")
     assert (closure[0], exact(closure[1])) == (compiled[0], exact(compiled[1])), text
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
 @given(expressions())
 def test_legacy_expressions(text: str) -> None:
     closure, compiled = outcome(text, "closure", "legacy"), outcome(text, "compiled", "legacy")
     assert (closure[0], exact(closure[1])) == (compiled[0], exact(compiled[1])), text
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
 @given(expressions())
 def test_only_allowed_constructs(text: str) -> None:
     dialect = named_dialect("standard")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.yaql.context import CodeContext, Dialect, Execution
 from vetro.yaql.errors import (
     AmbiguousFunction,
@@ -296,7 +297,7 @@ def overloads(draw: st.DrawFn) -> Overload:
     return overload(str(draw(st.integers(0, 10**6))), *params)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.lists(st.lists(overloads(), min_size=1, max_size=3), min_size=1, max_size=2), st.data())
 def test_generated_dispatch_is_dynamic_resolution(layers: list[list[Overload]], data: st.DataObject) -> None:
     table: FunctionTable | None = None
@@ -310,7 +311,7 @@ def test_generated_dispatch_is_dynamic_resolution(layers: list[list[Overload]], 
         assert error.hint
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.lists(overloads(), min_size=1, max_size=4), st.lists(VALUES, max_size=3))
 def test_the_order_of_declarations_does_not_matter(found: list[Overload], args: list[Any]) -> None:
     def winner(order: list[Overload]) -> Any:
