@@ -22,7 +22,7 @@ MOMENTS = (
     "vetro.engine.task.launcher:Launcher._start_zygote",  # the zygote loads the language
     pytest.param("vetro.engine.task.launcher:Launcher.start", marks=pytest.mark.campaign),
     pytest.param("vetro.server.tasks.members:join", marks=pytest.mark.campaign),
-    "vetro.engine.host.heartbeat:beat",
+    "vetro.server.tasks.members:make_pulses",
     "ready",
 )
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -69,7 +69,7 @@ def test_killed_while_it_starts(moment: str, service: Service, tmp_path: Path) -
     worker = service.do("work")
     service.until_ended([task])
     assert service.order("workers") == [worker]
-    assert len(files(service)) == 2, files(service)  # how it is woken, and that it lives
+    assert len(files(service)) == 2, files(service)  # how it is woken, and its leases
     service.stop(worker)
     assert (service.order("workers"), files(service)) == ([], [])
 

@@ -58,9 +58,11 @@ def _write(member: Member, draining: bool) -> None:
     )
 
 
-def pulses_of(config: Config, member: Member) -> Path:
-    """The folder in which the worker writes down, for its effects hosts, which leases it renews."""
-    return folder(config.data) / f"{_PULSE}{member.id}"
+def make_pulses(config: Config, member: Member) -> Path:
+    """Makes the folder in which the worker writes down, for its effects hosts, which leases it renews."""
+    pulses = folder(config.data) / f"{_PULSE}{member.id}"
+    pulses.mkdir(mode=0o700)
+    return pulses
 
 
 def beat(member: Member, *, draining: bool = False) -> Wanted:

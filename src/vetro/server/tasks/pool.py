@@ -66,8 +66,7 @@ class WorkerPool:
         self._stop = False
         self._threads: list[threading.Thread] = []
         self.member = members.join(self.labels)
-        self.pulses = runner.pulses = members.pulses_of(config, self.member)
-        self.pulses.mkdir(mode=0o700)
+        self.pulses = runner.pulses = members.make_pulses(config, self.member)
 
     def count(self, short: bool) -> int:
         """See `TaskPlaces.count`."""
