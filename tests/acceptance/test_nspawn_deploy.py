@@ -167,6 +167,7 @@ def answer(url: str) -> str:
             time.sleep(0.1)
 
 
+@pytest.mark.campaign
 def test_a_shop_with_a_database_answers_changes_and_goes(place: Place) -> None:
     command = ["deploy", str(EXAMPLES), "--class", "com.example.vetro.WebShop", "--env", "shop"]
     place.ok(*command, "--driver", "nspawn", "--app", "shop", "--set", "greeting=Good morning")

@@ -19,6 +19,7 @@ def openstack(site: Site, tmp_path: Path) -> Command:
     return Command(site, tmp_path, "openstack", *where)
 
 
+@pytest.mark.campaign
 def test_openstack_imports_deploys_and_deletes(site: Site, openstack: Command, tmp_path: Path) -> None:
     fqn = "com.stack.Demo"
     (package,) = openstack.json("package", "import", str(archive(tmp_path, "com.stack")), "-f", "json")

@@ -28,6 +28,7 @@ def test_every_scenario_has_a_name() -> None:
     assert list(SCENARIOS) == list(deploy.NAMES)
 
 
+@pytest.mark.campaign
 def test_fleets_grow_linearly_in_what_they_send() -> None:
     rows = SCENARIOS["pushes"](True)
     assert [row["servers"] for row in rows] == [5, 10]
@@ -43,6 +44,7 @@ def test_one_push_of_a_fleet_sends_each_server_once() -> None:
     assert apart["pipe_bytes"] == pytest.approx(together["pipe_bytes"], rel=0.2)
 
 
+@pytest.mark.campaign
 def test_a_replay_does_nothing_again() -> None:
     found = SCENARIOS["replay"](True)
     assert found["servers"] == 10
@@ -55,6 +57,7 @@ def test_a_checkpoint_holds_the_model() -> None:
     assert found["bytes"] > 100 * 50
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["start", "command"])
 def test_starting_is_measured(name: str) -> None:
     (line, *_) = deploy.judge(name, deploy.measure(name, small=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit_journey import step
@@ -59,6 +60,7 @@ class Keys:
         self.page.keyboard.type(text)
 
 
+@pytest.mark.campaign
 def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
     manifest = shop.MANIFEST.replace("test.shop", "test.Kiosk").replace("Shop", "Kiosk")
     classes = {"Classes/Kiosk.yaml": shop.SHOP.replace("Name: Shop", "Name: Kiosk")}

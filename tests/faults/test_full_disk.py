@@ -68,6 +68,7 @@ def asked(user: User, method: str, path: str, body: Any = None) -> tuple[int, An
     return status, json.loads(answer) if status == 200 else answer  # /v1 tells errors as HTML
 
 
+@pytest.mark.campaign
 def test_a_service_goes_on_when_there_is_room_again(disk: Path, tmp_path: Path) -> None:
     service = Service(disk, VETRO_CLOUD__DRIVER="record")
     try:

@@ -128,6 +128,7 @@ def test_connections_break_and_are_refused_for_a_while(world: World) -> None:
     assert stopped(worker) == 0, world.logs()
 
 
+@pytest.mark.campaign
 def test_two_clocks_are_a_minute_off(world: World) -> None:
     """One is fast and one is slow: neither takes tasks from the other, whose leases seem to be over."""
     service = world.service

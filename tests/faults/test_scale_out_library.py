@@ -134,6 +134,7 @@ def test_killed_at_every_write_of_the_journal(reference: dict[str, Any], launche
         check(case, case.work(), reference)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("victim", ["host", "task"])
 def test_host_and_task_process_killed_while_effects_are_under_way(
     victim: str, reference: dict[str, Any], launcher: Launcher, tmp_path: Path

@@ -123,6 +123,7 @@ def test_another_engine_does_not_go_on(service: Service) -> None:
     assert story["texts"][-1] == "Deployment finished with errors"
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(300)
 def test_two_workers_drain_a_queue(service: Service) -> None:
     tasks = service.order("begin", name="many", steps=1, count=24)

@@ -151,7 +151,7 @@ def attack(root: Any, there: dict[str, str], chosen: list[tuple[str, str, str, s
 
 
 def test_a_part_of_them(root: Any, there: dict[str, str]) -> None:
-    chosen = random.Random(13).sample(cases(), 300)
+    chosen = random.Random(13).sample(cases(), 100)
     statuses = attack(root, there, chosen)
     assert {200, 400, 404} <= statuses
 

@@ -17,6 +17,7 @@ from tests.support.needs import need
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("pages", "IPv6")
 @pytest.mark.timeout(600)
 def test_a_service_on_ipv6(tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def test_folders_of_earlier_versions(tmp_path: Path) -> None:
     assert not Path("/nowhere").exists()
 
 
+@pytest.mark.campaign
 def test_archives_of_environments(tmp_path: Path) -> None:
     files = {
         "many": archived({"model-1.json": lists(2_500_000)}),

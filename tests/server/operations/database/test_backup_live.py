@@ -42,7 +42,8 @@ class Client:
         return str(self.call("GET", f"/v1/environments/{environment}")["status"])
 
 
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_it_goes_on_elsewhere(tmp_path: Path, postgresql: Callable[[], str], kind: str) -> None:
     settings = {"VETRO_CLOUD__DRIVER": "record"}
     databases = [{"VETRO_DATABASE__URL": postgresql()} if kind == "postgresql" else {} for _ in range(2)]
