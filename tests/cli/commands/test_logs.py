@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,22 @@ def test_what_the_servers_of_a_workspace_say(here: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(server_logs.time, "sleep", pause)
     followed = place.run("logs", "e", name, "--follow")
     assert followed.exit_code == 130 and followed.stdout == "first\nsecond\nlook 1\nlook 2\n"
+
+
+def test_a_report_is_written(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(here)
+    place.deploy()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("vetro.server.servers.report.examine", list)
+    assert place.ok("env", "report", "e").stdout == "e-report.zip\n"
+    assert (here / "e-report.zip").stat().st_mode & 0o777 == 0o600
+    with zipfile.ZipFile(here / "e-report.zip") as archive:
+        names = archive.namelist()
+        assert json.loads(archive.read("environment.json"))["name"] == "e"
+    assert any(name.startswith("tasks/") and name.endswith("/log.txt") for name in names)
+    assert "is there already" in place.refused("env", "report", "e")
+    assert place.ok("env", "report", "e", "-o", "x.zip").stdout == "x.zip\n"
+    assert "there is no environment 'y'" in place.refused("env", "report", "y")
 
 
 def test_several_servers_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,6 +100,7 @@ reader  GET          /v2/environments/{environment_id}/states/{number}
 member  POST         /v2/environments/{environment_id}/states/{number}/restore
 reader  GET          /v2/environments/{environment_id}/status
 reader  GET          /v2/environments/{environment_id}/health
+member  GET          /v2/environments/{environment_id}/report
 member  GET          /v2/environments/{environment_id}/servers
 member  GET          /v2/environments/{environment_id}/servers/{server}/log
 member  POST         /v2/environments/{environment_id}/realize
@@ -221,6 +222,7 @@ member  POST         /app/environments/{environment}/tasks/{task}/retry
 member  GET POST     /app/environments/{environment}/template
 reader  GET          /app/environments/{environment}/health
 member  POST         /app/environments/{environment}/power
+member  GET          /app/environments/{environment}/report
 member  GET          /app/environments/{environment}/servers
 member  POST         /app/environments/{environment}/realize
 reader  GET          /app/environments/{environment}/topology

@@ -33,6 +33,7 @@ OTHERS = {
     "/app/environments/{environment}/tasks/{task}/lines": "lines for a page that says it",
     "/app/environments/{environment}/tasks/{task}/lines/{seq}": "a line for a page that says it",
     "/app/environments/{environment}/tasks/{task}/log": "what the packages said, as a file",
+    "/app/environments/{environment}/report": "an archive that says it in environment.json",
     "/app/environments/{environment}/topology.json": "a drawing on a page that says it",
     "/app/forms/{form}/{number}/choices": "values for a page that says it",
     "/app/results/{task}/download": "what a method returned, as a file",

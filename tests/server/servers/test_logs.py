@@ -61,13 +61,17 @@ class House:
         return logs.read(self.caller, self.row.id, what, **more)
 
 
-@pytest.fixture
-def house(ann: Any, drain: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+def use_cloud(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from vetro.server import setup
     from vetro.server.config.config import Config
 
-    given = {"cloud.driver": "record", "cloud.directory": str(tmp_path / "cloud")}
+    given = {"cloud.driver": "record", "cloud.directory": str(folder)}
     monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
+
+
+@pytest.fixture
+def house(ann: Any, drain: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    use_cloud(tmp_path / "cloud", monkeypatch)
     made = House(ann, drain)
     monkeypatch.setattr(RecordDriver, "console", lambda self, server, lines=200: made.said)
     return made
@@ -191,7 +195,10 @@ def test_what_is_refused(house: House, eve: Any, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.database
-def test_a_cloud_that_is_on_another_machine_is_told_of(ann: Any) -> None:
+def test_a_cloud_that_is_on_another_machine_is_told_of(
+    ann: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_cloud(tmp_path / "nothing", monkeypatch)
     row = Environment.objects.create(project_id=ann.caller.project_id, name="far", cloud={"kind": "proot"})
     assert logs.sources(ann.caller, row.id) == ("console", "journal")
     with pytest.raises(Unavailable, match="not on this machine"):

@@ -21,6 +21,7 @@ from vetro.cli.client.requests import Client, Refused
 from vetro.cli.task_run import interruptible, shown
 from vetro.server import sandboxed_workers
 from vetro.server.api.answers.environments import export_environment
+from vetro.server.api.answers.servers import report_environment
 from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
 from vetro.server.local.answers import import_environment
@@ -163,9 +164,12 @@ class LocalClient(Client):
             run(self.workspace, task_id, environment, launcher, events=events, on_runner=on_runner, timeout=timeout)
 
     def content(self, path: str) -> bytes:
-        """The archive of an environment."""
+        """The archive of an environment, or the report about it."""
         environment_id = path.split("/")[2]
         with refusals():
+            if path.endswith("/report"):
+                with report_environment(self.workspace.caller, environment_id) as file:
+                    return file.read()
             self.check_free(environment_id)
             with export_environment(self.workspace.caller, environment_id) as file:
                 return file.read()

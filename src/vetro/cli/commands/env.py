@@ -62,6 +62,10 @@ TABLE: Table = {
         "List the states of an environment, or show what changed between two of them.",
     ),
     "plan": ("env_history:plan_command", "Show what deploying an environment would do; nothing is changed."),
+    "report": (
+        "env_history:report_command",
+        "Write what helps others to find out what is wrong with an environment into an archive.",
+    ),
     "export": ("env_history:export_command", "Write an environment with its states and packages into an archive."),
     "import": ("env_history:import_command", "Make an environment from what 'vetro env export' wrote."),
 }

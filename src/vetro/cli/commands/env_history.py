@@ -100,16 +100,43 @@ def export_command(name: str, target: str | None, force: bool, workspace: str | 
         with server(workspace) as client:
             row = find.environment(client, name)
             data, label = client.content(f"/environments/{row['id']}/export"), str(row["name"])
-        path = target or re.sub(r"[^\w.-]+", "-", label).lstrip(".-") + ".zip"
-        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
-        try:
-            handle = os.open(path, flags, 0o600)
-        except FileExistsError:
-            out.fail(f"{path} is there already", "give another name with --out, or --force")
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, 0o600)
-            file.write(data)
+        _save(data, target or f"{_file_name(label)}.zip", force, "--out")
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", label).lstrip(".-")
+
+
+def _save(data: bytes, path: str, force: bool, option: str) -> None:
+    """Writes a file for its owner only, and says where."""
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
+    try:
+        handle = os.open(path, flags, 0o600)
+    except FileExistsError:
+        out.fail(f"{path} is there already", f"give another name with {option}, or --force")
+    with os.fdopen(handle, "wb") as file:
+        os.fchmod(handle, 0o600)
+        file.write(data)
     out.echo(path)
+
+
+@click.command("report")
+@click.argument("name", shell_complete=environments)
+@click.option("-o", "--out", "target", metavar="FILE", type=click.Path(), help="[default: NAME-report.zip]")
+@click.option("--force", is_flag=True, help="Replace FILE where it is there already.")
+@context_option
+@workspace_option
+def report_command(name: str, target: str | None, force: bool, workspace: str | None) -> None:
+    """Write what helps others to find out what is wrong with an environment into an archive.
+
+    Models, tasks with their logs and plans, what they did outside, health, consoles and journals of servers, versions.
+    Secrets are masked; look at it before you pass it on.
+    """
+    with out.explained():
+        with server(workspace) as client:
+            row = find.environment(client, name)
+            data, label = client.content(f"/environments/{row['id']}/report"), str(row["name"])
+        _save(data, target or f"{_file_name(label)}-report.zip", force, "--out")
 
 
 @click.command("import")

@@ -56,6 +56,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "power_environment": (WRITER, "start, stop and restart servers of an environment (Vetro's)"),
     "read_server_logs": (WRITER, "see servers of an environment, read their consoles and journals (Vetro's)"),
     "manage_notices": (WRITER, "read and change who is told what happens in the project (Vetro's)"),
+    "report_environment": (WRITER, "get the report about an environment for whoever helps (Vetro's)"),
     "show_history": (ANYBODY, "read earlier states of an environment and their differences (Vetro's)"),
     "show_quotas": (ANYBODY, "see what the project may have at most, and has (Vetro's)"),
     "watch_events": (ANYBODY, "follow what happens in the project (Vetro's)"),

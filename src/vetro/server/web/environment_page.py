@@ -142,6 +142,7 @@ class EnvironmentPage:
             "may_change": allows(self.caller, "update_environment"),
             "may_delete": allows(self.caller, "delete_environment"),
             "may_power": self.may_power and bool(self.powered),
+            "may_report": allows(self.caller, "report_environment"),
             "may_read_logs": allows(self.caller, "read_server_logs"),
             "never": self.found.version == 0,
             "failed": self.found.status in ("deploy failure", "delete failure"),

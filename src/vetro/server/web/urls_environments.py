@@ -46,6 +46,7 @@ _environment: list[Any] = [
     path("health", health.show),
     path("power", power.switch),
     path("servers", servers.show),
+    path("report", servers.download_report),
     path("tasks/", listing.of_one),
     path("tasks/<str:task>/", include(_task)),
     path("history", past.history),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import IO, Any
 
 from vetro.server.caller import Caller
-from vetro.server.servers import logs
+from vetro.server.servers import logs, report
 
 
 def list_servers(caller: Caller, environment_id: str) -> dict[str, Any]:
@@ -47,3 +47,8 @@ def server_json(server: logs.Server) -> dict[str, Any]:
         "component_id": id,
         "component": name,
     }
+
+
+def report_environment(caller: Caller, environment_id: str) -> IO[bytes]:
+    """What helps to find out what is wrong with an environment, as a ZIP archive without secrets."""
+    return report.write(caller, environment_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import FileResponse, HttpRequest
 from ninja import Field, Query, Schema
 
 from vetro.server.api.answers import servers as answers
@@ -69,3 +69,17 @@ def read_server_log(
     To follow it, ask again with `after`, once a second or less often.
     """
     return answers.read_server_log(who(request), environment_id, server, source=source, lines=lines, after=after)
+
+
+@routes.add(
+    "GET",
+    "/environments/{environment_id}/report",
+    "reportEnvironment",
+    "report_environment",
+    extra={"responses": {200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}}},
+)
+def report_environment(request: HttpRequest, environment_id: str) -> FileResponse:
+    """What helps others to find out what is wrong with an environment: a ZIP archive with secrets masked."""
+    archive = answers.report_environment(who(request), environment_id)
+    name = f"report-{environment_id}.zip"
+    return FileResponse(archive, as_attachment=True, filename=name, content_type="application/zip")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 
 from vetro.server.caller import Caller
 from vetro.server.errors import ServiceError
 from vetro.server.language import translated
-from vetro.server.servers import logs
+from vetro.server.servers import logs, report
 from vetro.server.web.environment_page import open_page
 from vetro.server.web.page import page, render
 
@@ -42,3 +42,11 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     context = {**told, "follow": follow} if part else env_page.shell("servers", **told, follow=follow)
     context["env"] = env_page.found
     return render(request, "environments/server_log.html" if part else "environments/servers.html", context)
+
+
+@page(rule="report_environment")
+def download_report(request: HttpRequest, caller: Caller, environment: str) -> FileResponse:
+    """What helps others to find out what is wrong, as an archive."""
+    archive = report.write(caller, environment)
+    name = f"report-{environment}.zip"
+    return FileResponse(archive, as_attachment=True, filename=name, content_type="application/zip")
