@@ -191,6 +191,26 @@ class ListsServers(Protocol):
         ...  # pragma: no cover - protocol
 
 
+@dataclass(frozen=True, slots=True)
+class ServerMetrics:
+    """What a server uses; None: its cloud does not tell. ``cpu_seconds`` are counted from its start."""
+
+    cpu_seconds: float | None = None
+    #: Bytes, and of memory how many it may have at most.
+    memory: int | None = None
+    memory_limit: int | None = None
+    disk: int | None = None
+
+
+@runtime_checkable
+class MeasuresServers(Protocol):
+    """A cloud that tells what servers use."""
+
+    def server_metrics(self, servers: Mapping[Owner, Collection[str]]) -> Mapping[str, ServerMetrics]:
+        """By id, of those that run and are their owner's (see `ListsServers.seen_servers`). Raises `CloudError`."""
+        ...  # pragma: no cover - protocol
+
+
 #: What can be done with a server.
 PowerAction = Literal["start", "stop", "restart"]
 

@@ -101,6 +101,7 @@ member  POST         /v2/environments/{environment_id}/states/{number}/restore
 reader  GET          /v2/environments/{environment_id}/status
 reader  GET          /v2/environments/{environment_id}/health
 member  GET          /v2/environments/{environment_id}/report
+reader  GET          /v2/environments/{environment_id}/metrics
 member  GET          /v2/environments/{environment_id}/servers
 member  GET          /v2/environments/{environment_id}/servers/{server}/log
 member  POST         /v2/environments/{environment_id}/realize

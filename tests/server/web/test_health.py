@@ -8,8 +8,10 @@ import pytest
 from django.test import Client
 
 from tests.server.watch.test_watch import PRETENDED, app, component, instance, made, watched
+from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
 from vetro.server.watch import service
+from vetro.server.watch.metrics import Pending
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
@@ -66,3 +68,18 @@ def test_servers_are_switched_from_pages(ann: Any, pages: Client) -> None:
     assert f'action="/app/environments/{row.id}/power"' not in busy and 'id="p-a"' not in busy
     german = pages.get(answer["Location"], headers={"accept-language": "de"}).content.decode()
     assert "Anhalten von Servern" in german
+
+
+def test_the_page_has_a_chart_that_speaks(ann: Any, pages: Client) -> None:
+    row = made(ann, app("a", instance("i", "web <1>")))
+    path = f"/app/environments/{row.id}/health"
+    assert 'data-metrics="none"' in pages.get(path).content.decode()
+    pending, now = Pending(), int(clock.read().timestamp())
+    for ago, busy in ((120, 0.5), (60, 0.25)):
+        pending.add(row.id, now - ago, {"c-i": [busy, 256 << 20, 512 << 20, 40 << 20]})
+    pending.write()
+    page = pages.get(path).content.decode()
+    assert "web &lt;1&gt;" in page and page.count("<polyline") == 3
+    assert 'aria-label="now 0.25, at most 0.50"' in page
+    german = pages.get(path, headers={"accept-language": "de"}).content.decode()
+    assert "Die letzte Stunde" in german and 'aria-label="jetzt 0.25, höchstens 0.50"' in german

@@ -43,6 +43,10 @@ TABLE: Table = {
         "env_lifecycle:health_command",
         "Show how an environment and its components are: servers, checks, and what changed.",
     ),
+    "metrics": (
+        "env_metrics:metrics_command",
+        "Show what the servers of an environment on a server used in the last hour.",
+    ),
     "log": ("env_tasks:log_command", "Print what the tasks of an environment reported and logged, oldest first."),
     "watch": (
         "env_tasks:watch_command",

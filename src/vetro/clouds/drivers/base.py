@@ -37,7 +37,7 @@ from vetro.clouds.drivers.values import (
     Text,
     ValueInvalid,
 )
-from vetro.clouds.interface import Channel, Owner
+from vetro.clouds.interface import Channel, Owner, ServerMetrics
 
 #: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; UNKNOWN: the machine that has
 #: it does not answer, so nothing is done about it. See `ServerDriver.statuses`.
@@ -383,6 +383,15 @@ class RoutingDriver(Protocol):
 
         Who has an address in the cloud's records need not have it here: the machine's own networks may be in the way.
         """
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class MeasuringDriver(Protocol):
+    """A driver that tells what servers use."""
+
+    def server_metrics(self, servers: Collection[str]) -> Mapping[str, ServerMetrics]:
+        """By id; one that does not run is missing."""
         ...  # pragma: no cover - protocol
 
 

@@ -104,6 +104,17 @@ class Cgroup:
                     break
         return held
 
+    def usage(self) -> tuple[float | None, int | None]:
+        """Seconds of processors that it has taken, and bytes of memory that it has now; None: nobody counts."""
+        folders = self.folders()
+        if self._cgroups.unified:
+            text = _read(folders[0] / "cpu.stat")
+            fields = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+            return _number(fields.get("usage_usec", ""), 1e6), _whole(_read(folders[0] / "memory.current"))
+        taken = next((text for folder in folders if (text := _read(folder / "cpuacct.usage"))), "")
+        memory = next((text for folder in folders if (text := _read(folder / "memory.usage_in_bytes"))), "")
+        return _number(taken, 1e9), _whole(memory)
+
     def pids(self) -> set[int]:
         """Processes in it and below."""
         return {pid for folder in self.folders() for pid in _pids(folder)}
@@ -164,6 +175,21 @@ def _share_cpuset(folder: Path) -> None:
     for name in ("cpuset.cpus", "cpuset.mems"):
         if (folder / name).exists() and not (folder / name).read_text("ascii").strip():
             _write(folder / name, (folder.parent / name).read_text("ascii").strip())
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def _number(text: str, unit: float) -> float | None:
+    return int(text) / unit if text.strip().isdigit() else None
 
 
 def _write(path: Path, text: str) -> bool:

@@ -25,11 +25,12 @@ from vetro.clouds.drivers.base import (
     ServerSpec,
 )
 from vetro.clouds.drivers.errors import HostFailed
+from vetro.clouds.drivers.folder_sizes import FolderSizes
 from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.drivers.routes import route_to
 from vetro.clouds.guest import first_files
 from vetro.clouds.images.store import ImageStore, delete_tree, use
-from vetro.clouds.interface import Channels
+from vetro.clouds.interface import Channels, ServerMetrics
 from vetro.clouds.nspawn import border, id_ranges, inotify, links, registry, supervisor
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.networks import Networks
@@ -66,6 +67,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         super().__init__(folder, images, agent, channels)
         self.cloud = links.cloud_id(folder)
         self._boot_timeout = boot_timeout
+        self._sizes = FolderSizes()
         self._networks = Networks(self._folder, self.cloud, nat, self._link_range(link_cidr), self._specs)
 
     # -- servers -------------------------------------------------------------------------------------------------------
@@ -125,6 +127,21 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             if done.code != 0:
                 said = done.stderr.decode("utf-8", "replace").strip()[-500:]
                 raise HostFailed(f"the server '{spec.name}' could not take its new addresses: {said}")
+
+    def server_metrics(self, servers: Collection[str]) -> Mapping[str, ServerMetrics]:
+        """See `MeasuringDriver.server_metrics`: control groups, and what disk files and folders take."""
+        running = {id: server for id in servers if (server := self._server(id)).alive()}
+        folders = {id: server.folder / "disk" / "upper" for id, server in running.items()}
+        plain = {id: path for id, path in folders.items() if not (path.parents[1] / "disk.img").exists()}
+        sizes = self._sizes.of(plain)
+        found = {}
+        for id, server in running.items():
+            cpu, memory = server.cgroup.usage()
+            spec = server.spec()
+            limit = int(spec.flavor.get("ram") or 0) << 20 if spec is not None else 0
+            disk = sizes[id] if id in sizes else _blocks(server.folder / "disk.img")
+            found[id] = ServerMetrics(cpu, memory, limit or None, disk)
+        return found
 
     # -- networks and groups ------------------------------------------------------------------------------------------
 
@@ -277,3 +294,11 @@ def _refuse_volumes(spec: ServerSpec) -> None:
         )
         error.hint = "choose a flavor with a larger disk, or deploy with the driver 'record'"
         raise error
+
+
+def _blocks(path: Path) -> int | None:
+    """What a sparse file takes."""
+    try:
+        return path.stat().st_blocks * 512
+    except OSError:
+        return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +21,13 @@ from vetro.clouds.drivers.base import (
     NetworkSpec,
     ServerSpec,
 )
+from vetro.clouds.drivers.folder_sizes import FolderSizes
 from vetro.clouds.drivers.guests import GuestDriver
+from vetro.clouds.drivers.processes import used_below
 from vetro.clouds.guest import first_files
 from vetro.clouds.images import sources
 from vetro.clouds.images.store import ImageStore, use
-from vetro.clouds.interface import Channels
+from vetro.clouds.interface import Channels, ServerMetrics
 from vetro.clouds.proot.server import ProotServer, copy_tree, link_shims, write_files
 
 
@@ -45,6 +47,7 @@ class ProotDriver(GuestDriver[ProotServer]):
         super().__init__(directory.resolve() / "proot", images, agent, channels)
         self._networks = spec_files.Table(self._folder / "networks")
         self._groups = spec_files.Table(self._folder / "groups")
+        self._sizes = FolderSizes()
 
     # -- servers -------------------------------------------------------------------------------------------------------
 
@@ -92,6 +95,12 @@ class ProotDriver(GuestDriver[ProotServer]):
         """The server's own address on this machine."""
         digest = hashlib.sha256(server.encode()).digest()
         return f"127.{1 + digest[0] % 254}.{digest[1]}.{1 + digest[2] % 254}"
+
+    def server_metrics(self, servers: Collection[str]) -> Mapping[str, ServerMetrics]:
+        """See `MeasuringDriver.server_metrics`: its processes, and its folder. What has ended is counted no more."""
+        running = {id: data for id in servers if (data := self._server(id).first()) is not None}
+        sizes = self._sizes.of({id: self._server(id).root for id in running})
+        return {id: ServerMetrics(*used_below(first), None, sizes[id]) for id, first in running.items()}
 
     # -- networks and groups: noted only -------------------------------------------------------------------------------
 

@@ -52,10 +52,15 @@ class ProotServer:
         """What it was made from; None when there is no such server."""
         return load_server(self.folder / "server.json")
 
+    def first(self) -> Process | None:
+        """Its first process; None when it does not run."""
+        data = load(self.folder / "running.json")
+        found = None if data is None else Process(*data)
+        return found if found is not None and found.alive() else None
+
     def alive(self) -> bool:
         """Whether its first process runs."""
-        data = load(self.folder / "running.json")
-        return data is not None and Process(*data).alive()
+        return self.first() is not None
 
     def status(self) -> ServerStatus | None:
         """Its state; None when there is no such server."""

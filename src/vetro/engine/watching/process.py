@@ -3,6 +3,7 @@
 From the worker: ``{"t": "config", "config": {"watch": true}}`` first; ``{"t": "cloud", "key", "settings"}``, which
 `vetro.engine.host.config.cloud_of` takes; ``{"t": "put", "environment"}``; ``{"t": "drop", "ids"}``;
 ``{"t": "finish"}``. To it: ``{"t": "ready"}`` first; ``{"t": "changes", "environments"}`` (`Watch.changes`);
+``{"t": "metrics", "environments"}`` (`Watch.metrics`);
 ``{"t": "alive", "made"}`` every few seconds: what was told before holds on. It ends when the worker has gone.
 """
 
@@ -102,6 +103,9 @@ class _Service:
             changed = self._watch.changes() if not self._out else []
             for place in range(0, len(changed), _FRAME):
                 self._send({"t": "changes", "environments": changed[place : place + _FRAME]})
+            measured = self._watch.metrics() if not self._out else []
+            for place in range(0, len(measured), _FRAME):
+                self._send({"t": "metrics", "environments": measured[place : place + _FRAME]})
             if not self._out and time.monotonic() - alive >= ALIVE:
                 alive = time.monotonic()
                 self._send({"t": "alive", "made": self._watch.made})

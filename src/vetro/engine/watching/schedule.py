@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.clouds.interface import Cloud, CloudError, ListsServers, Owner, ServerState
+from vetro.clouds.interface import Cloud, CloudError, ListsServers, MeasuresServers, Owner, ServerMetrics, ServerState
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.watching import probes
 from vetro.engine.watching.states import (
@@ -36,6 +36,8 @@ from vetro.engine.watching.states import (
 _log = logging.getLogger("vetro.worker")
 #: Seconds between two looks at the servers of a cloud; without a good one for so long nobody knows how they are.
 LOOK, STALE = 10.0, 30.0
+#: Seconds between two measurements of what servers use.
+MEASURE = 60.0
 #: Probes under way at once: in all, for one project and for one environment; clouds that are looked at at once.
 OPEN, OPEN_PROJECT, OPEN_EACH, LOOKS = 200, 20, 10, 256
 #: Seconds after the time for a probe after which nobody knows any more what it would say.
@@ -44,6 +46,8 @@ OVERDUE = 30.0
 LAG = 1.0
 #: Seconds between probes that nobody declared.
 _GUESS_EVERY = 30.0
+#: Counters that are kept of servers, of those that are gone as well.
+_COUNTED = 10_000
 #: States of servers that can be started.
 _ENDED = frozenset({"SHUTOFF", "ERROR"})
 #: Part of a pause by which it is longer or shorter, so that probes spread.
@@ -131,12 +135,22 @@ class Watch:
         self._woken = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: set[str] = set()
+        #: By key of a cloud: when its servers were measured last; by server: what was counted then.
+        self._measured: dict[str, float] = {}
+        self._counted: dict[str, tuple[float, float]] = {}
+        self._metrics: dict[str, dict[str, list[float | None]]] = {}
         self._asked: dict[str, float] = {}
         self._random = random.Random()
         #: Components about which something may be told.
         self._touched: dict[int, tuple[Environment, Component]] = {}
         #: Probes that were made.
         self.made = 0
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """What was measured and not told yet: {id, at, servers: id -> [processors, memory, its limit, disk]}."""
+        found, self._metrics = self._metrics, {}
+        at = int(time.time())
+        return [{"id": id, "at": at, "servers": one} for id, one in found.items() if id in self._environments]
 
     # -- what is watched -----------------------------------------------------------------------------------------------
 
@@ -290,6 +304,9 @@ class Watch:
             return
         finally:
             self._looking.discard(key)
+        if begun - self._measured.get(key, -MEASURE) >= MEASURE:
+            self._measured[key] = begun
+            self._begin(self._measure(key, environments, wanted))
         for environment in environments:
             before, environment.servers = environment.servers, {}
             for component in environment.components:
@@ -299,6 +316,29 @@ class Watch:
                 self._touch(environment)
             environment.looked, environment.trouble = begun, ""
             self._follow(environment, before)
+
+    async def _measure(
+        self, key: str, environments: Sequence[Environment], wanted: Mapping[Owner, Collection[str]]
+    ) -> None:
+        """What the servers of a cloud use, where it tells that."""
+        cloud: object = self._clouds.get(key)
+        if not isinstance(cloud, MeasuresServers):
+            return
+        try:
+            found = await asyncio.wrap_future(_thread(cloud.server_metrics, wanted))
+        except Exception as error:  # the next time tells more
+            if not isinstance(error, CloudError):
+                _log.warning("a cloud cannot be measured", exc_info=error)
+            return
+        now = time.monotonic()
+        for environment in environments:
+            own = {id: found[id] for id in wanted[environment.owner] if id in found}
+            told = {id: _sample(one, self._counted.get(id), now) for id, one in own.items()}
+            if told and not environment.gone:
+                self._metrics[environment.id] = told
+            self._counted |= {id: (now, one.cpu_seconds) for id, one in own.items() if one.cpu_seconds is not None}
+        if len(self._counted) > _COUNTED:
+            self._counted = {id: one for id, one in self._counted.items() if now - one[0] < 2 * MEASURE}
 
     def _seen(self, key: str, wanted: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
         cloud = self._clouds.get(key)
@@ -433,6 +473,15 @@ class Watch:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _sample(measured: ServerMetrics, before: tuple[float, float] | None, now: float) -> list[float | None]:
+    """Processors that it kept busy since it was counted last, on average, and bytes."""
+    busy = None
+    if before is not None and measured.cpu_seconds is not None and now > before[0]:
+        # Of processes that have ended nothing is counted any more.
+        busy = round(max(0.0, measured.cpu_seconds - before[1]) / (now - before[0]), 4)
+    return [busy, measured.memory, measured.memory_limit, measured.disk]
 
 
 def _thread(function: Callable[..., Any], *args: Any) -> Future[Any]:

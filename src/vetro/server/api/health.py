@@ -16,6 +16,7 @@ from vetro.server.setup import config
 from vetro.server.tasks import clock
 from vetro.server.tasks.models import WorkerProcess
 from vetro.server.tasks.telemetry import TaskCollector
+from vetro.server.watch.telemetry import MetricsCollector
 
 #: How old the newest sign of life of a worker may be, in leases.
 _LEASES = 3
@@ -44,7 +45,7 @@ def prometheus(request: HttpRequest) -> HttpResponse:
         text = "Metrics are for this machine, or for who brings observe.metrics_token as Authorization: Bearer.\n"
         headers = {"WWW-Authenticate": "Bearer"}
         return HttpResponse(text, content_type="text/plain", status=401, headers=headers)
-    return HttpResponse(metrics.exposition(TaskCollector()), content_type=metrics.CONTENT_TYPE)
+    return HttpResponse(metrics.exposition(TaskCollector(), MetricsCollector()), content_type=metrics.CONTENT_TYPE)
 
 
 def _may_measure(request: HttpRequest) -> bool:

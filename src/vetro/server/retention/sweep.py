@@ -25,6 +25,7 @@ from vetro.server.retention import broker_logins
 from vetro.server.retention import tasks as old_tasks
 from vetro.server.tasks import clock, journal
 from vetro.server.tasks.models import Event, JournalTask, SweepMark, Task
+from vetro.server.watch import metrics
 from vetro.server.watch import service as health
 from vetro.yaql.errors import VetroError
 
@@ -59,6 +60,7 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
         found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
     health.forget(now - timedelta(days=health.DAYS))
     notices.forget(now)
+    metrics.forget(now - timedelta(days=1))
     found["sessions"] = _drop(Session, "session_key", now, "expire_date")
     found["tokens"] = revocation.drop(now)
     deleted_versions.forget(now - timedelta(hours=1))

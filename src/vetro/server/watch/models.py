@@ -45,6 +45,18 @@ class HealthChange(models.Model):
         indexes: ClassVar = [models.Index(fields=["environment", "-id"], name="health_of_an_environment")]
 
 
+class MetricSamples(models.Model):
+    """What the servers of an environment used in the last hour."""
+
+    environment = models.OneToOneField(
+        Environment, models.CASCADE, primary_key=True, related_name="metrics", db_constraint=False
+    )
+    #: When it was written last.
+    at = models.DateTimeField(db_index=True)
+    #: Id of a server -> [[time, processors, memory, its limit, disk]], the oldest first.
+    samples = EncryptedJSON()
+
+
 class WatchMark(models.Model):
     """Until when everything that one watcher told is to be believed; later nobody knows."""
 

@@ -37,7 +37,7 @@ from vetro.server.ids import new_id
 from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
-from vetro.server.watch import recovery, service
+from vetro.server.watch import metrics, recovery, service
 from vetro.server.watch.target_reader import TargetReader
 from vetro.yaql.errors import VetroError
 
@@ -89,13 +89,14 @@ class Watcher:
         self._mark = new_id()
         self._told: dict[str, tuple[int, dict[str, Any]]] = {}
         self._clouds: set[str] = set()
+        self._metrics = metrics.Pending()
         self._led: set[str] | None = None
         self._begun = time.monotonic()
         #: Environments that were there when this worker began to watch and that nobody has looked at since.
         self._first: set[str] | None = None
         #: Of those the ones of which something does not run: when it is tried to start it, and the servers (ids).
         self._off: dict[str, tuple[float, Collection[str]]] = {}
-        self._next = dict.fromkeys(("lead", "targets", "mark", "write"), 0.0)
+        self._next = dict.fromkeys(("lead", "targets", "mark", "write", "metrics"), 0.0)
 
     def start(self) -> None:
         """Starts the thread."""
@@ -145,6 +146,8 @@ class Watcher:
             if time.monotonic() - self._heard > SILENT:
                 raise HostUnavailable("the process that watches says nothing")
             self._start()
+            if self._due("metrics", metrics.TURN):
+                self._metrics.write()
             if self._told and self._due("write", _COLLECT):
                 self._write()
             # Nothing is believed on while something cannot be written.
@@ -271,6 +274,9 @@ class Watcher:
             raise HostUnavailable(error.message) from error
         self._heard = time.monotonic()
         for message in messages:
+            for item in message["environments"] if message["t"] == "metrics" else ():
+                if item["id"] in self._watched:
+                    self._metrics.add(item["id"], item["at"], item["servers"])
             for item in message["environments"] if message["t"] == "changes" else ():
                 if item["id"] not in self._watched or self._watched[item["id"]][0] != item["number"]:
                     continue  # a task works on it, or has

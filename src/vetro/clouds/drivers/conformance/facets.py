@@ -18,6 +18,7 @@ from vetro.clouds.drivers.base import (
     DriverError,
     GroupSpec,
     JournalDriver,
+    MeasuringDriver,
     NetworkSpec,
     NicSpec,
     SecurityRule,
@@ -27,7 +28,7 @@ from vetro.clouds.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
-from vetro.clouds.interface import Message, NotAvailable, NotFound, PowerAction
+from vetro.clouds.interface import MeasuresServers, Message, NotAvailable, NotFound, PowerAction
 from vetro.clouds.interface import Power as Switches
 from vetro.clouds.quotas import QuotaExceeded
 
@@ -169,6 +170,43 @@ class Journals(DriverCase):
             except DriverError:
                 return
             raise AssertionError("nobody reads the journal of a server that does not run")
+
+
+class Measurements(DriverCase):
+    """Drivers that tell what servers use (`MeasuringDriver`)."""
+
+    def test_a_running_server_is_measured(self) -> None:
+        """Processors, memory, disk; not one that is stopped, or that there is not."""
+        self._needs_execution()
+        with self._cloud() as driver:
+            if not isinstance(driver, MeasuringDriver):
+                raise SkipTest("the driver tells nothing of what servers use")
+            spec = self._server(
+                1, user_data="#!/bin/sh\nhead -c 3000000 /dev/urandom > /root/data\necho > /root/done\n"
+            )
+            driver.create(spec)
+            self._file(driver, spec, "/root/done")
+            found = driver.server_metrics([spec.id, "server-9"])
+            assert set(found) == {spec.id}
+            told = found[spec.id]
+            assert told.cpu_seconds is not None and told.cpu_seconds > 0
+            assert told.memory is not None and told.memory > 100_000
+            assert told.disk is not None and told.disk >= 3_000_000
+            driver.stop(spec.id)
+            assert driver.server_metrics([spec.id]) == {}
+
+    def test_the_cloud_measures_servers_of_their_owner_only(self) -> None:
+        """A model may name the servers of strangers."""
+        self._needs_execution()
+        with self._folder() as folder, self._whole_cloud(folder, self.place(folder)) as cloud:
+            meter: object = cloud
+            if not isinstance(meter, MeasuresServers):
+                raise SkipTest("the cloud tells nothing of what servers use")
+            self._push(cloud)
+            (server,) = cloud.servers(OWNER)
+            other = replace(OWNER, environment="other")
+            assert meter.server_metrics({other: [server.id]}) == {}
+            assert set(meter.server_metrics({OWNER: [server.id], other: [server.id]})) <= {server.id}
 
 
 class Configurations(DriverCase):

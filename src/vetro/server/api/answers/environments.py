@@ -16,6 +16,7 @@ from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy, lookup, power, queries, realize, service, simulation
 from vetro.server.environments import search as listing
+from vetro.server.watch import metrics
 from vetro.server.watch import queries as watch
 
 
@@ -110,6 +111,12 @@ def show_health(caller: Caller, environment_id: str) -> dict[str, Any]:
         ],
         "changes": watch.changes(found.id),
     }
+
+
+def show_metrics(caller: Caller, environment_id: str) -> dict[str, Any]:
+    """What its servers used in the last hour: see `vetro.server.watch.metrics.shown`."""
+    found = queries.get(caller, lookup.environment(caller, environment_id), model=True)
+    return metrics.shown(found.id, found.model or {}, watch.of_environment(found.id) == watch.SIMULATED)
 
 
 def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:

@@ -66,6 +66,32 @@ class EnvironmentHealth(Schema):
     changes: list[HealthChanged] = Field(description="The newest first, 100 at most.")
 
 
+class MetricsSample(Schema):
+    """What a server used at a time; null: nobody told."""
+
+    at: datetime
+    processors: float | None = Field(description="How many it kept busy, on average since the sample before.")
+    memory: int | None = Field(description="Bytes.")
+    memory_limit: int | None = Field(description="Bytes that it may have at most.")
+    disk: int | None = Field(description="Bytes that it takes.")
+
+
+class MeasuredServer(Schema):
+    """A server with its samples of the last hour."""
+
+    id: str
+    name: str
+    component_id: str
+    samples: list[MetricsSample] = Field(description="One a minute, the oldest first.")
+
+
+class EnvironmentMetrics(Schema):
+    """What the servers of an environment used in the last hour."""
+
+    reason: str | None = Field(description="Why there are no samples; null where there are some.")
+    servers: list[MeasuredServer]
+
+
 class EnvironmentShown(Schema):
     """An environment."""
 
@@ -267,6 +293,12 @@ def export(request: HttpRequest, environment_id: str) -> FileResponse:
 def show_health(request: HttpRequest, environment_id: str) -> Any:
     """How an environment and its components are, and what changed."""
     return answers.show_health(who(request), environment_id)
+
+
+@routes.add("GET", "/environments/{environment_id}/metrics", "showMetrics", "show_environment", EnvironmentMetrics)
+def show_metrics(request: HttpRequest, environment_id: str) -> Any:
+    """Processors, memory and disk of its servers in the last hour."""
+    return answers.show_metrics(who(request), environment_id)
 
 
 def _switch(request: HttpRequest, environment_id: str, action: PowerAction, given: Switched | None) -> Answer:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.defaultfilters import filesizeformat
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
@@ -117,6 +119,35 @@ def moment(at: datetime | None, how: str = "") -> SafeString | str:
     words = timezone.localtime(at).strftime("%Y-%m-%d %H:%M %Z")
     exact = SafeString(" data-exact") if how == "exact" else ""
     return format_html('<time datetime="{}" title="{}"{}>{}</time>', at.astimezone(UTC).isoformat(), at, exact, words)
+
+
+@register.simple_tag
+def chart(samples: Sequence[Mapping[str, Any]], name: str) -> SafeString:
+    """The newest of these values, and a line of them all from nothing to the largest; a dash where nobody told any."""
+    points = [(one["at"].timestamp(), one[name]) for one in samples if one[name] is not None]
+    if not points:
+        return format_html('<span class="text-body-secondary">{}</span>', gettext("not told"))
+    values = [value for _, value in points]
+    limit = next((one["memory_limit"] for one in reversed(samples) if one["memory_limit"]), None)
+    top = max(*values, limit if name == "memory" and limit else 0) or 1
+    begin, over = points[0][0], max(points[-1][0] - points[0][0], 1)
+    line = " ".join(f"{118 * (at - begin) / over + 1:.1f},{27 - 26 * value / top:.1f}" for at, value in points)
+    newest, most = _amount(values[-1], name), _amount(max(values), name)
+    words = gettext("now %(newest)s, at most %(most)s") % {"newest": newest, "most": most}
+    if name == "memory" and limit:
+        words += " " + gettext("of %(limit)s") % {"limit": _amount(limit, name)}
+    return format_html(
+        '<svg class="chart" role="img" aria-label="{}" width="120" height="28" viewBox="0 0 120 28">'
+        '<polyline fill="none" stroke="currentColor" stroke-width="1.5" points="{}"></polyline></svg>'
+        '<div class="small" aria-hidden="true">{}</div>',
+        words,
+        line,
+        words,
+    )
+
+
+def _amount(value: float, name: str) -> str:
+    return f"{value:.2f}" if name == "processors" else str(filesizeformat(value))
 
 
 @register.filter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from vetro.server.caller import Caller
+from vetro.server.watch import metrics
 from vetro.server.watch import queries as watch
 from vetro.server.web.environment_page import open_page
 from vetro.server.web.page import page, render
@@ -23,6 +24,8 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
         {**row, "name": labels.get(row["component_id"] or "", env_page.found.name)}
         for row in watch.changes(env_page.id, 100)
     ]
-    context = env_page.shell("health", components=components, changes=changes, watched=True)
+    simulated = env_page.health == watch.SIMULATED
+    measured = metrics.shown(env_page.id, env_page.found.model or {}, simulated)
+    context = env_page.shell("health", components=components, changes=changes, watched=True, metrics=measured)
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/health_part.html" if part else "environments/health.html", context)
