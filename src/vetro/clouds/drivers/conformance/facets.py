@@ -182,7 +182,7 @@ class Measurements(DriverCase):
             if not isinstance(driver, MeasuringDriver):
                 raise SkipTest("the driver tells nothing of what servers use")
             spec = self._server(
-                1, user_data="#!/bin/sh\nhead -c 3000000 /dev/urandom > /root/data\necho > /root/done\n"
+                1, user_data="#!/bin/sh\nhead -c 3000000 /dev/urandom > /root/data\nsync\necho > /root/done\n"
             )
             driver.create(spec)
             self._file(driver, spec, "/root/done")
@@ -191,7 +191,7 @@ class Measurements(DriverCase):
             told = found[spec.id]
             assert told.cpu_seconds is not None and told.cpu_seconds > 0
             assert told.memory is not None and told.memory > 100_000
-            assert told.disk is not None and told.disk >= 3_000_000
+            assert told.disk is not None and told.disk >= 3_000_000, told
             driver.stop(spec.id)
             assert driver.server_metrics([spec.id]) == {}
 
