@@ -30,6 +30,11 @@ def fill(service: Any) -> dict[str, str]:
     plan = api("POST", f"/v2/sessions/{draft['session']}/plan")["id"]
     until(lambda: api("GET", f"/v2/tasks/{plan}")["state"] in ("done", "failed"))
     template = api("POST", "/v2/templates", {"name": "A fair", "description": "One shop, ready to open."})["id"]
+    # To an address inside: nothing arrives there, and the page says so.
+    hook = api("POST", "/v2/notices/targets", {"name": "Town hall", "kind": "webhook", "url": "https://10.0.0.1/fair"})
+    api("POST", "/v2/notices/rules", {"target_id": hook["id"], "kinds": ["deployment.failed"], "least": "warning"})
+    api("POST", f"/v2/notices/targets/{hook['id']}/test")
+    until(lambda: api("GET", "/v2/notices/deliveries")["items"][0]["problem"])
     return {
         "live": live["id"], "broken": broken["id"], "draft": draft["id"], "package": package, "template": template,
         "task": live["task"], "failed": broken["task"], "component": live["component"], "plan": plan,

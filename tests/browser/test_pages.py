@@ -59,6 +59,8 @@ PAGES: dict[str, tuple[str | None, str]] = {
     "template": ("ann", "/app/templates/{template}/"),
     "template-new": ("ann", "/app/templates/new"),
     "template-create": ("ann", "/app/templates/{template}/create"),
+    "notices": ("ann", "/app/notices/"),
+    "notices-empty": ("eve", "/app/notices/"),
     "profile": ("ann", "/app/people/me"),
     "people": ("root", "/app/people/"),
     "person-new": ("root", "/app/people/new"),

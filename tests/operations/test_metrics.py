@@ -12,8 +12,11 @@ import yaml
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
+from vetro.server.environments.models import Environment
 from vetro.server.observe import metrics
+from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
+from vetro.server.watch.metrics import Pending
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 _BOARD = json.loads((DEPLOY / "grafana/dashboards/vetro.json").read_text())
@@ -33,6 +36,10 @@ def expressions() -> list[tuple[str, str]]:
 def exposed(db: None) -> dict[str, set[str]]:
     """Name of a series -> its labels, as a running service has them."""
     Task.objects.create(project_id="p", user_id="u", kind="deploy", spec={}, state="queued")
+    environment = Environment.objects.create(project_id="p", name="measured", version=1)
+    measured = Pending()
+    measured.add(environment.id, int(clock.read().timestamp()), {"server": [0.5, 1, 2, 3]})
+    measured.write()
     metrics.request_answered("v2", "GET", "/v2/environments", 200, 0.1)
     metrics.task_ended("deploy", "done", 1.0)
     found: dict[str, set[str]] = {"up": {"job", "instance"}}

@@ -13,6 +13,7 @@ from vetro.clouds.drivers.conformance.core import Core
 
 #: Tests of what toys do not have: journals, configurations, networks, volumes, addresses, agents.
 NOT_CLAIMED = {
+    "test_a_running_server_is_measured",
     "test_what_a_service_says_is_in_the_journal",
     "test_a_configuration_runs_once",
     "test_signals_of_a_server_come",
