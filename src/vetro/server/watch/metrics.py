@@ -20,7 +20,7 @@ from vetro.server.watch.models import MetricSamples
 HOUR: Final = 3600
 MOST: Final = 70
 #: Rows of one turn, and seconds between two turns.
-ROWS, TURN = 5, 1.0
+ROWS, TURN = 4, 1.0
 #: Servers of one environment.
 _SERVERS = 2000
 
