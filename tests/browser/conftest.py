@@ -116,6 +116,18 @@ def chromium() -> Iterator[Any]:
             browser.close()
 
 
+def new_context(chromium: Any, service: Running, person: str | None, **options: Any) -> Any:
+    """A browser of its own for a person, who is signed in, or for nobody; ``options``: Playwright's."""
+    given = {"viewport": {"width": WIDE[0], "height": WIDE[1]}, "locale": "en-GB", "timezone_id": "UTC", **options}
+    context = chromium.new_context(base_url=service.url, **given)
+    context.set_default_timeout(_PATIENCE)
+    if person is not None:
+        context.add_cookies(
+            [{"name": "vetro_session", "value": service.session(person), "url": service.url, "httpOnly": True}]
+        )
+    return context
+
+
 @pytest.fixture
 def context_for(chromium: Any, service: Running) -> Iterator[Callable[..., Any]]:
     """``context_for("ann")``: a browser of her own, signed in; of nobody without a name; ``options``: Playwright's.
@@ -124,13 +136,7 @@ def context_for(chromium: Any, service: Running) -> Iterator[Callable[..., Any]]
     complaints, contexts = Complaints(), []
 
     def make(person: str | None = None, missing: bool = False, **options: Any) -> Any:
-        given = {"viewport": {"width": WIDE[0], "height": WIDE[1]}, "locale": "en-GB", "timezone_id": "UTC", **options}
-        context = chromium.new_context(base_url=service.url, **given)
-        context.set_default_timeout(_PATIENCE)
-        if person is not None:
-            context.add_cookies(
-                [{"name": "vetro_session", "value": service.session(person), "url": service.url, "httpOnly": True}]
-            )
+        context = new_context(chromium, service, person, **options)
         complaints.watch(context, missing)
         contexts.append(context)
         return context

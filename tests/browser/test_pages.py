@@ -6,12 +6,15 @@ build/screenshots with VETRO_TEST_ALL=1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import pytest
 
-from tests.browser.kit import examined
+from tests.browser.conftest import new_context
+from tests.browser.kit import Complaints, examined
 
 #: Name of the picture -> (who looks, address). Names in braces are ids that kit_filled.py makes.
 PAGES: dict[str, tuple[str | None, str]] = {
@@ -78,16 +81,34 @@ _TRANSFERRED = """() => Object.fromEntries(["navigation", "resource"]
 _MISSING = {"missing"}
 
 
+@pytest.fixture(scope="module")
+def tab_of(chromium: Any, service: Any) -> Iterator[Callable[[str | None], Any]]:
+    """``tab_of("ann")``: the one tab of a person for all pages; a browser for each would cost as much as the pages."""
+    with ExitStack() as contexts:
+
+        @cache
+        def tab(person: str | None) -> Any:
+            context, complaints = new_context(chromium, service, person), Complaints()
+            contexts.callback(context.close)
+            complaints.watch(context)
+            return context.new_page(), complaints
+
+        yield tab
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_page(name: str, page_for: Callable[..., Any], filled: dict[str, str]) -> None:
+def test_page(name: str, tab_of: Callable[[str | None], Any], filled: dict[str, str]) -> None:
     person, address = PAGES[name]
-    page = page_for(person, missing=name in _MISSING)
+    page, complaints = tab_of(person)
+    complaints.said.clear()
     answer = page.goto(address.format(**filled), wait_until="load")
     assert answer.status == (404 if name in _MISSING else 200)
     assert page.url.endswith(address.format(**filled))
     assert not examined(page, name)
     assert page.locator("h1").count() == 1
     assert page.title().endswith(" · Vetro")
+    missing = "status of 404" if name in _MISSING else None
+    assert [line for line in complaints.said if missing is None or missing not in line] == []
 
 
 @pytest.mark.parametrize("address", ["/app/login", "/app/catalog/", "/app/environments/{live}/"])
