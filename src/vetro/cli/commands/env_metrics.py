@@ -21,7 +21,10 @@ _HEAD = ("server", "processors", "most", "memory", "of", "disk", "samples")
 @context_option
 @out.output_option("table", "json", "yaml")
 def metrics_command(name: str, output: str) -> None:
-    """Show what the servers of the environment NAME use: processors, memory and disk, measured once a minute."""
+    """Show what the servers of an environment on a server used in the last hour.
+
+    Processors, memory and disk of each server of NAME, measured once a minute; '-o json' has all samples.
+    """
     with out.explained(), need_server(_WHAT) as client:
         found = client.get(f"/environments/{environment(client, name)['id']}/metrics")
     if output != "table":
