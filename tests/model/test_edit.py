@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.model.models import models
 from vetro.model.differences import diff
-from vetro.model.edit import NotRestorable, OwnerMissing, overwrite, place_of, take_back, take_out
+from vetro.model.edit import NotRestorable, OwnerMissing, follow, overwrite, place_of, take_back, take_out
 from vetro.model.header import id_of
 from vetro.model.tree import by_id, copied, find
 
@@ -67,3 +67,25 @@ def test_an_object_gets_the_contents_of_another_and_stays_where_it_is() -> None:
     root = obj("e", applications=[obj("a", x=1)])
     overwrite(root["applications"][0], obj("a", y=2))
     assert root == obj("e", applications=[obj("a", y=2)])
+
+
+def thing(id: str, **more: Any) -> dict[str, Any]:
+    return {"?": {"id": id, "type": "T"}, **more}
+
+
+def test_a_draft_follows_what_it_has_not_changed_itself() -> None:
+    before = thing("a", x=1, y=1, gone=1, part=thing("b", n=[1]), parts=[])
+    after = thing("a", x=2, y=2, made=1, part=thing("b", n=[2]), parts=[thing("c")])
+    draft = thing("a", x=1, y=9, gone=1, part=thing("b", n=[1]), parts=[], own=thing("d"))
+    assert follow(draft, before, after)
+    assert draft == thing("a", x=2, y=9, made=1, part=thing("b", n=[2]), parts=[], own=thing("d"))
+    assert not follow(draft, after, after) and not follow(draft, None, after)
+
+
+@given(models(), models())
+def test_following_takes_no_object_away_and_adds_none(before: Any, after: Any) -> None:
+    draft = copied(before)
+    follow(draft, before, after)
+    assert by_id(draft).keys() == by_id(before).keys()
+    again = copied(draft)
+    assert not follow(again, after, after) and again == draft

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from vetro.model.differences import same
 from vetro.model.header import id_of
-from vetro.model.tree import SCALARS, find, objects
+from vetro.model.paths import ABSENT
+from vetro.model.tree import SCALARS, by_id, find, objects
 
 
 class NotRestorable(LookupError):
@@ -88,3 +90,28 @@ def _put_back(root: dict[str, Any], before: Any, object_id: str) -> None:
                 mine[name] = [*kept[:index], value[index], *kept[index:]]
             return
     raise NotRestorable
+
+
+def follow(draft: Any, before: Any, after: Any) -> bool:
+    """Gives the objects of a draft, which was made of ``before``, the values that ``after`` has: where these are others
+    and the draft has not changed them itself. Values that hold objects stay. Whether anything was changed.
+    """
+    changed = False
+    old, new = by_id(before), by_id(after)
+    for id, own in by_id(draft).items():
+        if id not in old or id not in new:
+            continue
+        for name in {*old[id], *new[id]} - {"?"}:
+            was, now, mine = old[id].get(name, ABSENT), new[id].get(name, ABSENT), own.get(name, ABSENT)
+            if _equal(was, now) or not _equal(was, mine) or any(True for value in (was, now) for _ in objects(value)):
+                continue
+            changed = True
+            if now is ABSENT:
+                del own[name]
+            else:
+                own[name] = now
+    return changed
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one is other if ABSENT in (one, other) else same(one, other)

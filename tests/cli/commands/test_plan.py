@@ -137,3 +137,19 @@ def test_what_cannot_be_planned(place: Place, command: tuple[str, ...], said: st
     done = place.run(*command)
     assert done.exit_code in (1, 2)
     assert said in done.output
+
+
+def test_a_repair_is_shown_asked_about_and_done(place: Place) -> None:
+    place.deploy()
+    drift = place.data("env", "drift", "e")
+    assert (drift["items"], drift["looked"], drift["repair"]) == ([], None, "propose")
+    assert "nothing of it exists" in drift["text"]
+    assert "nothing is known of its cloud" in place.ok("env", "drift", "e").stderr
+    place.ok("session", "new", "e")  # a draft is no part of it
+    assert "nothing would change" in place.ok("env", "repair", "e", "--plan").stderr
+    assert "repair environment 'e'?" in place.ok("env", "repair", "e", input="y\n").stderr
+    assert place.run("env", "repair", "e", input="n\n").exit_code == 1
+    place.ok("env", "repair", "e", "--yes", "-q")
+    assert [state["kind"] for state in place.data("history", "e")] == ["deploy", "repair", "repair"]
+    assert "--when is for servers" in place.refused("env", "repair", "e", "--when", "auto")
+    assert place.plans() == SCRIPTS

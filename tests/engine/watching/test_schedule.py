@@ -17,8 +17,8 @@ import pytest
 
 from tests.support.certificates import self_signed
 from vetro.clouds.drivers.routes import Route
-from vetro.clouds.interface import CloudError, Owner, ServerState
-from vetro.engine.watching import probes, schedule
+from vetro.clouds.interface import CloudError, Owner, ServerState, StackState
+from vetro.engine.watching import inventory, probes, schedule
 from vetro.engine.watching.schedule import Watch
 
 
@@ -26,22 +26,35 @@ class Cloud:
     """Servers by id: their states."""
 
     def __init__(self) -> None:
-        self.servers: dict[str, ServerState] = {}
+        self.there: dict[str, ServerState] = {}
         self.trouble = ""
         self.asked: list[Mapping[Owner, Collection[str]]] = []
+        self.listed: list[str] = []
         self.closed = False
 
+    def servers(self, owner: Owner) -> list[ServerState]:
+        return list(self.there.values())
+
     def server(self, id: str, status: str = "ACTIVE", address: str = "127.0.0.1") -> None:
-        self.servers[id] = ServerState(id, id, "stack", "", status, reachable=(address,))
+        self.there[id] = ServerState(id, id, "stack", "", status, reachable=(address,))
 
     def seen_servers(self, servers: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
         self.asked.append(servers)
         if self.trouble:
             raise CloudError(self.trouble)
         return {
-            owner: {id: self.servers[id] for id in ids if id in self.servers and owner.environment != "thief"}
+            owner: {id: self.there[id] for id in ids if id in self.there and owner.environment != "thief"}
             for owner, ids in servers.items()
         }
+
+    def stacks(self, owner: Owner) -> list[StackState]:
+        self.listed.append(owner.environment)
+        if self.trouble:
+            raise CloudError(self.trouble)
+        return [StackState("web", "", "CREATE_COMPLETE", "", "")]
+
+    def read_stack(self, owner: Owner, region: str, name: str) -> StackState:
+        return StackState(name, region, "CREATE_COMPLETE", "", "digest")
 
     def close(self) -> None:
         self.closed = True
@@ -97,6 +110,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds are shorter."""
     monkeypatch.setattr(schedule, "LOOK", 0.1)
     monkeypatch.setattr(schedule, "STALE", 0.8)
+    monkeypatch.setattr(inventory, "SOON", 0.1)
     monkeypatch.setattr(schedule, "_GUESS_EVERY", 0.1)
     monkeypatch.setattr(schedule.ProbeState, "pause", lambda self, every, now: 0.05)
 
@@ -129,6 +143,7 @@ class Run:
         self.told: dict[tuple[str, str], dict[str, Any]] = {}
         self.history: list[str] = []
         self.off: list[str] = []
+        self.contents: list[dict[str, Any]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
 
@@ -153,6 +168,7 @@ class Run:
                 for one in item["components"]:
                     self.told[item["id"], one["id"]] = one
                     self.history.append(one["state"])
+            self.contents += self.watch.contents()
             await asyncio.sleep(0.02)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -191,7 +207,7 @@ def test_a_server_that_ends_and_comes_back(cloud: Cloud, run: Run) -> None:
     run.until("running")
     cloud.server("s1", "ERROR")
     assert run.until("down")["text"] == "server 'web' has ended by itself"
-    del cloud.servers["s1"]
+    del cloud.there["s1"]
     run.until("down", text="is gone")
     cloud.server("s1")
     run.until("running")
@@ -575,3 +591,43 @@ def test_servers_that_are_to_run_and_do_not_are_told(cloud: Cloud, run: Run) -> 
     run.put(environment(number=3))
     run.until("degraded")
     assert run.off == [], "somebody makes it"
+
+
+def listed(run: Run, count: int) -> list[dict[str, Any]]:
+    for _ in range(1000):
+        if len(run.contents) >= count:
+            return run.contents
+        time.sleep(0.01)
+    raise AssertionError(run.contents)
+
+
+def test_what_a_cloud_has_is_listed_soon_and_again_when_something_goes_down(
+    cloud: Cloud, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inventory, "LEAST", 0.2)
+    cloud.server("s1")
+    run.put(environment())
+    (first,) = listed(run, 1)
+    content = {"stacks": {"web": "digest"}, "servers": {"s1": ["s1", "ACTIVE"]}}
+    assert first == {"id": "e1", "number": 1, **content}
+    run.until("running")
+    assert len(run.contents) == 1
+    cloud.server("s1", "ERROR")
+    run.until("down")
+    assert listed(run, 2)[1]["servers"] == {"s1": ["s1", "ERROR"]}
+
+
+def test_a_cloud_that_is_away_has_nothing_and_lacks_nothing(cloud: Cloud, run: Run) -> None:
+    cloud.server("s1")
+    run.put(environment("e0"))
+    listed(run, 1)
+    cloud.trouble = "it is away"
+    run.put(environment())
+    assert listed(run, 2)[1] == {"id": "e1", "number": 1, "trouble": "it is away"}
+
+
+def test_environments_without_servers_are_listed_and_nobody_is_twice_at_once(cloud: Cloud, run: Run) -> None:
+    for number in range(30):
+        run.put({**environment(f"e{number}"), "components": []})
+    assert {item["id"] for item in listed(run, 30)} == {f"e{number}" for number in range(30)}
+    assert sorted(cloud.listed) == sorted({f"e{number}" for number in range(30)})

@@ -20,7 +20,8 @@ from vetro.engine.host.config import cloud_of
 from vetro.model.differences import diff
 from vetro.model.environment import deployed_objects
 from vetro.server.config import cloud_settings
-from vetro.server.environments import deploy, drafts, plan, power, queries, sessions
+from vetro.server.environments import deploy, drafts, history, plan, power, queries, sessions
+from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment
 from vetro.server.tasks.models import Task
 
@@ -243,3 +244,33 @@ def test_what_replaces_a_server_says_so(town: Town) -> None:
     said, done = town.planned_and_done(town.draft(other))
     assert said == done
     assert [what for name, (what, _) in said["resources"] if name == "shop-1-1"] == ["replaced"]
+
+
+def test_a_repair_is_what_it_was_planned_to_be_and_takes_no_draft_away(town: Town) -> None:
+    """It deploys what is deployed, not what somebody writes meanwhile; that can be deployed afterwards."""
+    town.ran(deploy.deploy(town.caller, town.id, town.draft(lambda services: services.append(town.shop()))))
+
+    def write(services: list[dict[str, Any]]) -> None:
+        services[0]["text"] = "mine"
+        services.append(town.shop())
+
+    draft = town.draft(write)
+    (server,) = town.seen()["servers"]
+    town.end(0)
+    planned: Any = town.ran(plan.of_repair(town.caller, town.id, [server])).result
+    assert [(one["name"], one["was"]) for one in planned["servers"]] == [("shop-1-1", "ended")]
+    assert (planned["objects"], planned["stacks"], planned["scripts"]) == ([], [], [])
+    before = town.seen()
+    task = town.ran(deploy.repair(town.caller, town.id, [server]))
+    done = _done(before, town.seen())
+    assert done == {"resources": {}, "servers": [("shop-1-1", "ended")], "scripts": [], "objects": []}
+    assert history.states(town.caller, town.id)[0]["kind"] == "repair" == task.kind
+    assert deploy.repair(town.caller, town.id, [])  # sent twice: the second one is another, or refused
+    with pytest.raises(Busy):
+        deploy.repair(town.caller, town.id, [])
+    town.drain()
+    town.ran(deploy.deploy(town.caller, town.id, draft))
+    assert [(one["?"]["id"], one["text"]) for one in town.objects()["applications"]] == [
+        ("shop-1", "mine"),
+        ("shop-2", "first"),
+    ]

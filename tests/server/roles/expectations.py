@@ -102,6 +102,8 @@ reader  GET          /v2/environments/{environment_id}/status
 reader  GET          /v2/environments/{environment_id}/health
 member  GET          /v2/environments/{environment_id}/report
 reader  GET          /v2/environments/{environment_id}/metrics
+reader  GET          /v2/environments/{environment_id}/drift
+member  POST         /v2/environments/{environment_id}/repair
 member  GET          /v2/environments/{environment_id}/servers
 member  GET          /v2/environments/{environment_id}/servers/{server}/log
 member  POST         /v2/environments/{environment_id}/realize
@@ -224,6 +226,7 @@ member  GET POST     /app/environments/{environment}/template
 reader  GET          /app/environments/{environment}/health
 member  POST         /app/environments/{environment}/power
 member  GET          /app/environments/{environment}/report
+member  POST         /app/environments/{environment}/repair
 member  GET          /app/environments/{environment}/servers
 member  POST         /app/environments/{environment}/realize
 reader  GET          /app/environments/{environment}/topology

@@ -162,6 +162,6 @@ def conclude(client: Client, task: Mapping[str, Any], environment: str) -> None:
     elif task["kind"] == "action":
         method, how = (task.get("action") or {}).get("method"), "was cancelled" if state == "cancelled" else "failed"
         out.note(f"the action '{method}' {how}; the state of environment '{environment}' stays what it was")
-    elif task["kind"] in ("deploy", "destroy"):
+    elif task["kind"] in ("deploy", "destroy", "repair"):
         out.note(f"environment '{environment}' keeps what was made: change it and deploy again, or vetro env destroy")
     sys.exit(out.FAILED)

@@ -50,6 +50,8 @@ _ROUTES: Final = tuple(
         ("GET", "/environments/{}", "local:show_environment"),
         ("DELETE", "/environments/{}", "environments:delete_environment"),
         ("GET", "/environments/{}/health", "local:show_health"),
+        ("GET", "/environments/{}/drift", "local:show_drift"),
+        ("POST", "/environments/{}/repair", "environments:repair_environment", "names"),
         ("POST", "/environments/{}/empty", "local:empty_environment"),
         ("POST", "/environments/{}/start", "environments:start_servers", "names"),
         ("POST", "/environments/{}/stop", "environments:stop_servers", "names"),
@@ -91,7 +93,7 @@ _ROUTES: Final = tuple(
 _REVISED: Final = frozenset({"sessions:write_model", "sessions:add_component", "sessions:change_component"})
 #: Sections of an environment that change it, or begin to.
 _CHANGES: Final = re.compile(
-    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|realize|sessions|actions/[^/]+|states/\d+/restore))?"
+    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|realize|repair|sessions|actions/[^/]+|states/\d+/restore))?"
 )
 
 

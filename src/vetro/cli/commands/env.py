@@ -47,6 +47,14 @@ TABLE: Table = {
         "env_metrics:metrics_command",
         "Show what the servers of an environment on a server used in the last hour.",
     ),
+    "drift": (
+        "env_lifecycle:drift_command",
+        "Show what of an environment is not as its last task left it.",
+    ),
+    "repair": (
+        "env_lifecycle:repair_command",
+        "Make an environment again as it was left: deploy what is deployed, and no draft.",
+    ),
     "log": ("env_tasks:log_command", "Print what the tasks of an environment reported and logged, oldest first."),
     "watch": (
         "env_tasks:watch_command",

@@ -200,3 +200,49 @@ def health_command(name: str, workspace: str | None, output: str) -> None:
     """
     with out.explained(), server(workspace) as client:
         lifecycle.health(client, name, output)
+
+
+@click.command("repair")
+@click.argument("name", shell_complete=environments)
+@click.option("--plan", is_flag=True, help="Show what would be done instead.")
+@click.option("--yes", is_flag=True, help="Do it without showing the plan and asking.")
+@click.option(
+    "--when",
+    type=click.Choice(["off", "propose", "auto"]),
+    help="Say instead what a server does when it is not as it was left; auto: it starts what does not run.",
+)
+@context_option
+@run_options
+def repair_command(name: str, plan: bool, yes: bool, when: str | None, workspace: str | None, **options: Any) -> None:
+    """Make an environment again as it was left: deploy what is deployed, and no draft.
+
+    Servers that do not run are started first, those that somebody stopped, too. Drafts stay as they are.
+
+    
+    Examples:
+      vetro env drift shop
+      vetro env repair shop --plan
+      vetro env repair shop
+    """
+    if when is not None and (plan or yes):
+        raise click.UsageError("--when goes with no other option")
+    with out.explained(), server(workspace) as client:
+        if when is not None:
+            lifecycle.choose_repair(client, name, when)
+        else:
+            lifecycle.repair(client, name, plan, yes, **options)
+
+
+@click.command("drift")
+@click.argument("name", shell_complete=environments)
+@context_option
+@workspace_option
+@out.output_option("table", "json", "yaml")
+def drift_command(name: str, workspace: str | None, output: str) -> None:
+    """Show what of an environment is not as its last task left it: servers, stacks, packages, drafts.
+
+    A service lists what its clouds have every ten minutes, and when something goes down. On this machine nobody does:
+    the command looks itself.
+    """
+    with out.explained(), server(workspace) as client:
+        lifecycle.drift(client, name, output)

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.connect import is_local
 from vetro.cli.client.follow import command, conclude, follow
 from vetro.cli.client.requests import Client, ClientError, Refused
+from vetro.cli.differences import print_plan
 from vetro.cli.environments.models import names_in, newest, own_draft, present, state
 from vetro.cli.rows import print_one, print_rows, when
 from vetro.cli.summary import outputs, rows
@@ -188,6 +191,52 @@ def health(client: Client, name: str, output: str) -> None:
             for row in found["changes"][:20]
         ]
         out.print_table(("when", "component", "health", "why"), changes)
+
+
+def drift(client: Client, name: str, output: str) -> None:
+    """`vetro env drift`."""
+    environment = find.environment(client, name)
+    found = client.get(f"/environments/{environment['id']}/drift")
+    client.said_simulated = bool(environment.get("simulated"))
+    if output != "table":
+        out.print_data(found, output)
+        return
+    if found["items"]:
+        out.print_table(
+            ("what", "repair", "kind"),
+            [(one["text"], "yes" if one["repaired"] else "", one["kind"]) for one in found["items"]],
+        )
+    if found["text"]:
+        out.note(f"nothing is known of its cloud: {found['text']}")
+    elif not found["items"]:
+        out.note(f"environment '{environment['name']}' is as it was left; its cloud was listed {when(found['looked'])}")
+
+
+def repair(client: Client, name: str, only_plan: bool, sure: bool, **options: Any) -> None:
+    """`vetro env repair`: the plan, a question, then the repair."""
+    environment = find.environment(client, name)
+    path, label = f"/environments/{environment['id']}/repair", environment["name"]
+    names = names_in(newest(client, environment))
+    if is_local(client):
+        client.get(f"/environments/{environment['id']}/drift")  # what does not run is started, if it is known
+    if only_plan or not sure:
+        ended = follow(client, client.post(path, {"plan": True}), names=names, what="planning the repair", **options)
+        conclude(client, ended, label)
+        print_plan(ended["result"], "table")
+    if only_plan:
+        return
+    if not sure:
+        click.confirm(f"repair environment '{label}'?", abort=True, err=True)
+    finish(client, client.post(path), environment, names=names, **options)
+
+
+def choose_repair(client: Client, name: str, how: str) -> None:
+    """`vetro env repair --when`."""
+    environment = find.environment(client, name)
+    if client.local:
+        raise NotThere("nobody watches environments of this machine: --when is for servers")
+    client.patch(f"/environments/{environment['id']}", {"repair": how})
+    out.note(f"repairs of environment '{environment['name']}': {how}")
 
 
 def task_label(task: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 From the worker: ``{"t": "config", "config": {"watch": true}}`` first; ``{"t": "cloud", "key", "settings"}``, which
 `vetro.engine.host.config.cloud_of` takes; ``{"t": "put", "environment"}``; ``{"t": "drop", "ids"}``;
 ``{"t": "finish"}``. To it: ``{"t": "ready"}`` first; ``{"t": "changes", "environments"}`` (`Watch.changes`);
-``{"t": "metrics", "environments"}`` (`Watch.metrics`);
+``{"t": "metrics", "environments"}`` (`Watch.metrics`); ``{"t": "contents", "environments"}`` (`Watch.contents`);
 ``{"t": "alive", "made"}`` every few seconds: what was told before holds on. It ends when the worker has gone.
 """
 
@@ -26,8 +26,8 @@ from vetro.engine.watching.states import State
 
 #: Seconds between two looks for changes, and between two signs of life.
 TELL, ALIVE = 1.0, 5.0
-#: Environments in one message.
-_FRAME = 20
+#: Environments in one message: states of them, and all that is in them.
+_FRAME, _LISTED = 20, 4
 _log = logging.getLogger("vetro.worker")
 
 
@@ -106,6 +106,9 @@ class _Service:
             measured = self._watch.metrics() if not self._out else []
             for place in range(0, len(measured), _FRAME):
                 self._send({"t": "metrics", "environments": measured[place : place + _FRAME]})
+            listed = self._watch.contents() if not self._out else []
+            for place in range(0, len(listed), _LISTED):
+                self._send({"t": "contents", "environments": listed[place : place + _LISTED]})
             if not self._out and time.monotonic() - alive >= ALIVE:
                 alive = time.monotonic()
                 self._send({"t": "alive", "made": self._watch.made})

@@ -22,7 +22,7 @@ from typing import Any
 
 from vetro.clouds.interface import Cloud, CloudError, ListsServers, MeasuresServers, Owner, ServerMetrics, ServerState
 from vetro.diagnostics import Text, encode_messages
-from vetro.engine.watching import probes
+from vetro.engine.watching import inventory, probes
 from vetro.engine.watching.states import (
     CheckReport,
     ComponentReport,
@@ -130,6 +130,9 @@ class Watch:
         self._ready: dict[str, deque[tuple[Environment, Component, Check]]] = {}
         self._open_of: dict[str, int] = {}
         self._open = 0
+        self._inventory = inventory.Inventory(random.Random())
+        #: Clouds that are being listed.
+        self._listing: set[str] = set()
         #: When the loop was seen to run, and when it was seen to be late.
         self._beat, self._late = time.monotonic(), 0.0
         self._woken = asyncio.Event()
@@ -171,6 +174,7 @@ class Watch:
             made.looked, made.servers, made.trouble = old.looked, old.servers, old.trouble
             made.stale = old.stale
         self._environments[made.id] = made
+        self._inventory.put(made.id, self._spread)
         self._asked.pop(made.cloud, None)  # its servers may be others now
         self._touch(made)
         for component in made.components:
@@ -187,6 +191,7 @@ class Watch:
         for id in ids:
             found = self._environments.pop(id, None)
             if found is not None:
+                self._inventory.drop(id)
                 found.gone = True
                 self._dead += sum(len(component.checks) for component in found.components)
         if self._dead > max(1000, len(self._due) // 2):
@@ -217,6 +222,8 @@ class Watch:
             data = None if report is None else _shown(component.id, report)
             if data is not None and data != component.last:
                 component.last = data
+                if data["state"] == State.DOWN.value:
+                    self._inventory.hurry(environment.id)
                 found = told.setdefault(
                     environment.id,
                     {
@@ -228,6 +235,10 @@ class Watch:
                 )
                 found["components"].append(data)
         return list(told.values())
+
+    def contents(self) -> list[dict[str, Any]]:
+        """What clouds have of environments that were listed since the last time (`inventory.Inventory.take`)."""
+        return self._inventory.take()
 
     def _touch(self, environment: Environment, *components: Component) -> None:
         """Something may be told about these components; without any, about all of the environment."""
@@ -265,6 +276,7 @@ class Watch:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._look())
+                group.create_task(self._list())
                 group.create_task(self._pulse())
                 group.create_task(self._probe())
         finally:
@@ -277,7 +289,7 @@ class Watch:
             groups: dict[str, list[Environment]] = {}
             for environment in self._environments.values():
                 groups.setdefault(environment.cloud, []).append(environment)
-            for key in [key for key in self._clouds if key not in groups and key not in self._looking]:
+            for key in [key for key in self._clouds if key not in groups and key not in self._looking | self._listing]:
                 _thread(self._clouds.pop(key).close)  # nobody is in it any more
             for key, environments in groups.items():
                 if len(self._looking) >= LOOKS:
@@ -288,6 +300,33 @@ class Watch:
                     self._begin(self._look_at(key, environments))
             await asyncio.sleep(0.5)
 
+    async def _list(self) -> None:
+        while True:
+            now = time.monotonic()
+            groups: dict[str, list[Environment]] = {}
+            for environment in self._environments.values():
+                if self._inventory.due(environment.id, now) and environment.cloud in self._clouds:
+                    groups.setdefault(environment.cloud, []).append(environment)
+            for key, environments in groups.items():
+                if key not in self._listing and len(self._listing) < inventory.CLOUDS:
+                    self._listing.add(key)
+                    self._begin(self._list_all(key, environments[: inventory.AT_ONCE]))
+            await asyncio.sleep(0.5)
+
+    async def _list_all(self, key: str, environments: Sequence[Environment]) -> None:
+        try:
+            for environment in environments:
+                self._inventory.begin(environment.id, time.monotonic())
+                told: dict[str, Any]
+                try:
+                    told = await asyncio.wrap_future(_thread(inventory.listed, self._clouds[key], environment.owner))
+                except Exception as error:
+                    told = encode_messages({"trouble": _words(error)})
+                if not environment.gone:
+                    self._inventory.found(environment.id, environment.number, told)
+        finally:
+            self._listing.discard(key)
+
     async def _look_at(self, key: str, environments: Sequence[Environment]) -> None:
         wanted = {e.owner: [id for c in e.components for id in c.servers] for e in environments}
         try:
@@ -295,11 +334,9 @@ class Watch:
             # A thread of its own: clouds that hang hold nobody else up.
             seen = await asyncio.wrap_future(_thread(self._seen, key, wanted))
         except Exception as error:  # a cloud that is away is looked for again
-            told = isinstance(error, CloudError)
-            if not told:  # nobody wrote this text for people who are not the operator
-                _log.warning("a cloud cannot be looked at", exc_info=error)
+            why = _words(error)
             for environment in environments:
-                environment.trouble = str(getattr(error, "message", error))[:500] if told else Text("nobody knows why")
+                environment.trouble = why
                 self._touch(environment)
             return
         finally:
@@ -482,6 +519,15 @@ def _sample(measured: ServerMetrics, before: tuple[float, float] | None, now: fl
         # Of processes that have ended nothing is counted any more.
         busy = round(max(0.0, measured.cpu_seconds - before[1]) / (now - before[0]), 4)
     return [busy, measured.memory, measured.memory_limit, measured.disk]
+
+
+def _words(error: Exception) -> str:
+    """Why a cloud could not be asked."""
+    if isinstance(error, CloudError):
+        return str(error.message)[:500]
+    # Nobody wrote this text for people who are not the operator.
+    _log.warning("a cloud cannot be looked at", exc_info=error)
+    return Text("nobody knows why")
 
 
 def _thread(function: Callable[..., Any], *args: Any) -> Future[Any]:

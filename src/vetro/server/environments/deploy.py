@@ -5,7 +5,7 @@ Each of them holds the environment from its request to the end of its task (`out
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -114,6 +114,33 @@ def empty(caller: Caller, environment_id: str) -> Task:
 
 
 @transaction.atomic
+def repair(caller: Caller, environment_id: str, off: Collection[str] = ()) -> Task:
+    """Starts the deployment of what is deployed, as it is: what is not so any more becomes so again.
+
+    ``off``: servers (ids) that do not run, and are started first. Drafts stay, and can be deployed afterwards. Raises
+    `Busy`, and what `deployed_model` raises.
+    """
+    found = sessions.locked(caller, environment_id, model=True)
+    if found.busy:
+        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
+    return _start(caller, found, "repair", session, deployed_model(found), Session.DEPLOYING, off=off)
+
+
+def deployed_model(found: queries.Found) -> dict[str, Any]:
+    """What a repair begins with, and ends with. Raises `Conflict` where nothing is deployed, or not all of it was."""
+    if found.version == 0 or found.status in (Session.FAILED, Session.DELETE_FAILED):
+        raise Conflict(
+            Text("the last task of environment '{name}' did not leave it whole", name=found.name)
+            if found.version
+            else Text("nothing of environment '{name}' is deployed", name=found.name),
+            hint=Text("deploy it"),
+        )
+    root = deployed_objects(found.model or {})
+    return start_model(found, root if isinstance(root, dict) else None)
+
+
+@transaction.atomic
 def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) -> str:
     """Calls an action of a deployed object (``<object id>_<method>``); the id of the task.
 
@@ -152,6 +179,8 @@ def again(caller: Caller, task: Task) -> Task:
         made = delete(caller, found.id)
         assert made is not None, "an environment that a task worked on has a version"
         return made
+    if task.kind == "repair":
+        return repair(caller, found.id)
     if task.kind == "power":
         return power.again(caller, task)
     if task.kind == "action":
@@ -170,6 +199,7 @@ def _start(
     model: Mapping[str, Any],
     state: str,
     problem: Invalid | None = None,
+    off: Collection[str] = (),
     **call: Any,
 ) -> Task:
     row = Environment.objects.get(id=found.id)
@@ -199,7 +229,7 @@ def _start(
         model=model,
         packages=chosen,
         action=action,
-        power=power.before_deployment(row, model) if kind == "deploy" else (),
+        power=power.before_deployment(row, model, off) if kind in ("deploy", "repair") else (),
         **(call if kind == "action" else {}),
     )
     # Not through save(): `updated` is when a person changed the environment.

@@ -33,7 +33,7 @@ _TOGETHER: Final = 10
 #: Kinds of tasks that are deployments.
 KINDS = ("deploy", "destroy", "action")
 #: What works on an environment, as pages list it.
-WORK = (*KINDS, "power")
+WORK = (*KINDS, "power", "repair")
 
 
 def of_environment(caller: Caller, environment_id: str) -> list[dict[str, Any]]:

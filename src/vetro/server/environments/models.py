@@ -16,6 +16,8 @@ class Environment(models.Model):
 
     #: An action failed: nothing of the last deployment is unfinished.
     ACTION_FAILED = "action failure"
+    #: Nothing; somebody is told what a repair would do; servers that do not run are started without asking.
+    REPAIRS: ClassVar = ("off", "propose", "auto")
 
     id = models.CharField(primary_key=True, max_length=32, default=new_id)
     project_id = models.CharField(max_length=64)
@@ -28,6 +30,8 @@ class Environment(models.Model):
     cloud = models.JSONField(default=dict, db_default={})
     #: Servers that somebody stopped: id in the cloud -> {by, at}. Whoever is not among them is to run.
     stopped = models.JSONField(default=dict, db_default={})
+    #: What happens when it is not as its last task left it: `REPAIRS`.
+    repair = models.CharField(max_length=8, default="propose", db_default="propose")
     #: The task that works, or worked last, on it: whether it is deploying is that task's state and nothing else.
     task_id = models.CharField(max_length=32, blank=True, default="")
     #: ``deploy failure``, ``delete failure`` or, where all was well before, `ACTION_FAILED` when the last task did not

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.engine.outcome import Outcome
+from vetro.model.edit import follow
 from vetro.model.environment import deployed_objects
 from vetro.model.tree import by_id
 from vetro.server.audit.record import record
@@ -18,6 +19,8 @@ from vetro.server.tasks.models import Task
 
 #: States that the end of one task drops.
 _DROPPED = 500
+#: Drafts that outlive a repair.
+_DRAFTS = 50
 
 
 def task_ended(task: Task, outcome: Outcome) -> None:
@@ -46,7 +49,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     session = Session.objects.filter(id=task.session_id, environment=row).first()
     unfinished = row.failure not in ("", Environment.ACTION_FAILED)
     # An action that goes well on what a deployment left unfinished does not finish it.
-    finished = well and (task.kind == "deploy" or not unfinished)
+    finished = well and (task.kind in ("deploy", "repair") or not unfinished)
     row.version += 1
     failure = "" if well else Session.DELETE_FAILED if task.kind == "destroy" else Session.FAILED
     if well or task.kind != "action":
@@ -67,9 +70,22 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     if session is not None:
         session.state = failure or Session.DEPLOYED
         session.save(update_fields=["state", "updated"])
+    if task.kind == "repair":
+        _rebase(row, before, model)
     power.forget(row, model)
     _forget(row)
     announce(row.project_id, row.id, row.failure or "deployed", task=task.id, version=row.version)
+
+
+def _rebase(row: Environment, before: State | None, model: Mapping[str, Any]) -> None:
+    """A repair takes nobody's draft away: those of the state before are drafts of this one."""
+    drafts = Session.objects.filter(environment=row, state=Session.OPENED, version=row.version - 1)
+    old = deployed_objects(before.model) if before is not None else None
+    for session in drafts.order_by("-updated")[:_DRAFTS]:
+        if session.draft is not None and follow(session.draft, old, model.get("Objects")):
+            session.revision += 1
+        session.version = row.version
+        session.save(update_fields=["version", "revision", "draft"])
 
 
 def _model(row: Environment, task: Task, outcome: Outcome, before: State | None) -> dict[str, Any]:

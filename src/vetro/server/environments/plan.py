@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db import transaction
 
 from vetro.server.audit.record import record
@@ -34,4 +36,21 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
             session=None if session is None else Session.objects.defer("draft", "answers").get(id=session.id),
         )
         record(caller, "environment.plan", found.id, found.name, task=task.id, session=session_id)
+    return task
+
+
+def of_repair(caller: Caller, environment_id: str, off: Collection[str] = ()) -> Task:
+    """Enqueues the plan of a repair (`deploy.repair`), and raises what that raises of its model."""
+    with transaction.atomic():
+        found = queries.get(caller, environment_id, model=True)
+        model, row = deploy.deployed_model(found), Environment.objects.get(id=found.id)
+        task = plans.plan(
+            caller,
+            environment=row,
+            model=model,
+            packages=packages.chosen(caller, found, model),
+            power=power.before_deployment(row, model, off),
+            action={"object_id": found.id, "method": "repair", "args": {}},
+        )
+        record(caller, "environment.plan", found.id, found.name, task=task.id, session="")
     return task

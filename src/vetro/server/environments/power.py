@@ -79,9 +79,10 @@ def again(caller: Caller, task: Task) -> Task:
     )
 
 
-def before_deployment(row: Environment, model: Mapping[str, Any]) -> Steps:
-    """What a deployment begins with: the servers that somebody stopped are started."""
-    return steps(machines(deployed_objects(model)), "start", row.stopped) if row.stopped else ()
+def before_deployment(row: Environment, model: Mapping[str, Any], off: Collection[str] = ()) -> Steps:
+    """What a deployment begins with: the servers that somebody stopped are started, and those that are ``off``."""
+    wanted = {*row.stopped, *off}
+    return steps(machines(deployed_objects(model)), "start", wanted) if wanted else ()
 
 
 def settle(row: Environment, task: Task) -> None:

@@ -53,6 +53,15 @@ def show_health(workspace: Workspace, environment_id: str) -> dict[str, Any]:
     return service_environments.show_health(workspace.caller, row["id"])
 
 
+def show_drift(workspace: Workspace, environment_id: str) -> dict[str, Any]:
+    """What of an environment is not as its last task left it: its cloud is listed now, nobody else does."""
+    from vetro.server.watch.look import look_around
+
+    row = service_environments.show_environment(workspace.caller, environment_id)
+    look_around(workspace.config, row["id"])
+    return service_environments.show_drift(workspace.caller, row["id"])
+
+
 def check_name(name: str) -> None:
     """Raises `Invalid` for what an environment of a workspace cannot be called."""
     if not _NAME.fullmatch(name):

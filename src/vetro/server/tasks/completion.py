@@ -20,7 +20,7 @@ from vetro.server.tasks.models import Task
 from vetro.server.tasks.wait import tell_waiting
 
 #: Kinds that leave a new state of an environment.
-LASTING = frozenset({"deploy", "destroy", "action"})
+LASTING = frozenset({"deploy", "destroy", "action", "repair"})
 #: Kinds that work on an environment: it is theirs alone until they have ended.
 WORKING = LASTING | {"power"}
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
@@ -98,6 +98,8 @@ def first_report(task: Task) -> None:
     """What the history of a deployment begins with (API.md 8)."""
     if task.kind == "destroy":
         reports.add(task, log.BEGIN, Text("Deletion of the environment is scheduled"))
+    elif task.kind == "repair":
+        reports.add(task, log.BEGIN, Text("The repair is scheduled"))
     elif task.kind in LASTING:
         method = str((task.spec or {}).get("method") or "deploy") if task.kind == "action" else "deploy"
         reports.add(task, log.BEGIN, Text("Action {method} is scheduled", method=method))

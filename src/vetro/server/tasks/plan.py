@@ -37,8 +37,9 @@ def plan(
     packages: Iterable[Any],
     session: Any = None,
     power: Sequence[Mapping[str, Any]] = (),
+    action: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Enqueues the plan of a deployment (``model`` and ``power`` as `enqueue` takes them); wait for its result.
+    """Enqueues the plan of a deployment (the rest is as `enqueue` takes it); wait for its result.
 
     ``environment`` and ``session`` are rows, ``packages`` rows of the catalog. It holds up nothing and nobody.
     """
@@ -50,6 +51,7 @@ def plan(
         model=model,
         packages=list(packages),
         power=power,
+        action=action,
         priority=_PRIORITY,
     )
 

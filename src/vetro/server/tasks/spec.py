@@ -30,7 +30,7 @@ from vetro.server.secrets.key_file import read_keys
 from vetro.server.tasks.models import Task
 
 #: Kind of the service -> kind of the engine.
-ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy"}
+ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy", "repair": "deploy"}
 _BESIDE = frozenset({"identities", "environment", "trace", "cloud"})
 #: What servers are told of their logins, which no setting changes.
 _LOGINS = ("login", "password", "virtual_host", "server_login", "server_password", "server_exchange")

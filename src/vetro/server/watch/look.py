@@ -5,21 +5,41 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
+from vetro.clouds.interface import CloudError, Owner
 from vetro.engine.host.config import cloud_of
 from vetro.engine.task.launcher import Launcher
+from vetro.engine.watching.inventory import listed
 from vetro.engine.watching.schedule import Watch
+from vetro.server.config import cloud_settings
 from vetro.server.config.cloud_settings import simulated
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.ids import new_id
-from vetro.server.watch import service
+from vetro.server.watch import drift, service
 from vetro.server.watch.models import Health
 from vetro.server.watch.target_reader import TargetReader
 
 #: Seconds that it takes at most, and between two looks at whether all is known.
 SECONDS, _PAUSE = 8.0, 0.1
+
+
+def look_around(config: Config, environment_id: str) -> None:
+    """Lists once what the cloud has of an environment, and keeps it. Nothing for one that is simulated, or that a task
+    works on."""
+    row = Environment.objects.filter(id=environment_id, version__gt=0).first()
+    if row is None or simulated(config, row.cloud) or environment_id in service.at_work():
+        return
+    told: dict[str, Any] = {"id": row.id, "number": row.version}
+    owner = Owner(row.project_id, row.id, "system")
+    try:
+        with closing(cloud_of(cloud_settings.cloud(config, row.cloud), owner)) as cloud:
+            told |= listed(cloud, owner)
+    except CloudError as error:
+        told["trouble"] = error.message
+    drift.note([told])
 
 
 def look(config: Config, environment_id: str, launcher: Launcher) -> None:

@@ -57,6 +57,23 @@ class MetricSamples(models.Model):
     samples = EncryptedJSON()
 
 
+class Inventory(models.Model):
+    """What the cloud of an environment has of it: as it was first seen after its last task, and as it was seen last."""
+
+    environment = models.OneToOneField(Environment, models.CASCADE, related_name="inventory", db_constraint=False)
+    #: The environment's version at which ``first`` was seen.
+    version = models.BigIntegerField()
+    #: {stacks: {name: digest}, servers: {id: [name, state]}}
+    first = EncryptedJSON(null=True)
+    last = EncryptedJSON(null=True)
+    #: Of ``last``, to see whether it is another without opening it; empty: the cloud did not answer.
+    digest = models.CharField(max_length=64, blank=True, default="")
+    #: When the cloud answered last.
+    looked = models.DateTimeField(null=True)
+    #: Why it did not answer the last time: {text, texts}.
+    trouble = EncryptedJSON(null=True)
+
+
 class WatchMark(models.Model):
     """Until when everything that one watcher told is to be believed; later nobody knows."""
 

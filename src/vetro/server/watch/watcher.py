@@ -37,7 +37,7 @@ from vetro.server.ids import new_id
 from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
-from vetro.server.watch import metrics, recovery, service
+from vetro.server.watch import drift, metrics, recovery, repair, service
 from vetro.server.watch.target_reader import TargetReader
 from vetro.yaql.errors import VetroError
 
@@ -88,6 +88,8 @@ class Watcher:
         #: What is told is believed by this: each process has one, so nothing of the one before is ever renewed.
         self._mark = new_id()
         self._told: dict[str, tuple[int, dict[str, Any]]] = {}
+        #: What clouds were found to have, still to be written.
+        self._listed: dict[str, Mapping[str, Any]] = {}
         self._clouds: set[str] = set()
         self._metrics = metrics.Pending()
         self._led: set[str] | None = None
@@ -96,7 +98,7 @@ class Watcher:
         self._first: set[str] | None = None
         #: Of those the ones of which something does not run: when it is tried to start it, and the servers (ids).
         self._off: dict[str, tuple[float, Collection[str]]] = {}
-        self._next = dict.fromkeys(("lead", "targets", "mark", "write", "metrics"), 0.0)
+        self._next = dict.fromkeys(("lead", "targets", "mark", "write", "metrics", "drift"), 0.0)
 
     def start(self) -> None:
         """Starts the thread."""
@@ -150,6 +152,10 @@ class Watcher:
                 self._metrics.write()
             if self._told and self._due("write", _COLLECT):
                 self._write()
+            if self._listed and self._process is not None and self._due("drift", _COLLECT):
+                listed, self._listed = self._listed, {}
+                drift.note(listed.values())
+                repair.unasked([id for id, item in listed.items() if "trouble" not in item])
             # Nothing is believed on while something cannot be written.
             if self._process is not None and not self._told and self._due("mark", MARK):
                 service.believe([self._mark], self._member.id, service.BELIEVED)
@@ -220,8 +226,6 @@ class Watcher:
             return []
         found = self._reader.components(row)
         known = service.retarget(row.id, self._mark, [component.id for component in found])
-        if not found:
-            return [{"t": "drop", "ids": [row.id]}]
         key, settings = self._reader.cloud(row)
         put = {"t": "put", "environment": self._reader.target(row, found, key, known)}
         encode(put)  # what cannot be sent is this environment's trouble
@@ -277,6 +281,9 @@ class Watcher:
             for item in message["environments"] if message["t"] == "metrics" else ():
                 if item["id"] in self._watched:
                     self._metrics.add(item["id"], item["at"], item["servers"])
+            for item in message["environments"] if message["t"] == "contents" else ():
+                if item["id"] in self._watched and self._watched[item["id"]][0] == item["number"]:
+                    self._listed[item["id"]] = item
             for item in message["environments"] if message["t"] == "changes" else ():
                 if item["id"] not in self._watched or self._watched[item["id"]][0] != item["number"]:
                     continue  # a task works on it, or has
@@ -324,7 +331,7 @@ class Watcher:
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        self._watched, self._told, self._clouds, self._later = {}, {}, set(), {}
+        self._watched, self._told, self._clouds, self._later, self._listed = {}, {}, set(), {}, {}
         self._mark = new_id()
         self._next = dict.fromkeys(self._next, 0.0)
         if process is not None:

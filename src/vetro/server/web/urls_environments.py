@@ -44,6 +44,7 @@ _environment: list[Any] = [
     path("deploy", tasks.deploy),
     path("realize", tasks.make_real),
     path("health", health.show),
+    path("repair", health.repair),
     path("power", power.switch),
     path("servers", servers.show),
     path("report", servers.download_report),

@@ -16,7 +16,7 @@ from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy, lookup, power, queries, realize, service, simulation
 from vetro.server.environments import search as listing
-from vetro.server.watch import metrics
+from vetro.server.watch import drift, metrics, repair
 from vetro.server.watch import queries as watch
 
 
@@ -117,6 +117,24 @@ def show_metrics(caller: Caller, environment_id: str) -> dict[str, Any]:
     """What its servers used in the last hour: see `vetro.server.watch.metrics.shown`."""
     found = queries.get(caller, lookup.environment(caller, environment_id), model=True)
     return metrics.shown(found.id, found.model or {}, watch.of_environment(found.id) == watch.SIMULATED)
+
+
+def show_drift(caller: Caller, environment_id: str) -> dict[str, Any]:
+    """What of an environment is not as its last task left it."""
+    found = queries.get(caller, lookup.environment(caller, environment_id), model=True)
+    told = drift.of(found)
+    return {
+        "looked": told.looked,
+        "text": told.text,
+        "repair": told.repair,
+        "items": [{"kind": o.kind, "id": o.id, "text": o.text, "repaired": o.repaired} for o in told.items],
+    }
+
+
+def repair_environment(caller: Caller, environment_id: str, *, plan: bool = False) -> dict[str, Any]:
+    """Makes an environment again as it was left, or plans that: the task. See `vetro.server.watch.repair`."""
+    do = repair.planned if plan else repair.repaired
+    return task_json(do(caller, lookup.environment(caller, environment_id)))
 
 
 def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = False) -> dict[str, Any] | None:

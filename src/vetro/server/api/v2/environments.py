@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import FileResponse, HttpRequest
 from ninja import Field, File, Form, Query, Schema
@@ -20,6 +20,7 @@ from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.environments import deployments, history, lookup, queries, topology
 from vetro.server.environments import description as changing
 from vetro.server.errors import Invalid
+from vetro.server.watch import repair
 
 routes = Routes("environments")
 
@@ -92,6 +93,27 @@ class EnvironmentMetrics(Schema):
     servers: list[MeasuredServer]
 
 
+class DriftItem(Schema):
+    """One thing that is not as the last task left it."""
+
+    kind: str = Field(
+        description="server-ended, server-stopped, server-missing, server-unseen, server-unknown, stack-changed, "
+        "stack-missing, stack-unknown, package-missing, draft-older."
+    )
+    id: str = Field(description="Of a server or session; name of a stack or package.")
+    text: str
+    repaired: bool = Field(description="Whether a repair does something about it.")
+
+
+class EnvironmentDrift(Schema):
+    """What of an environment is not as its last task left it."""
+
+    looked: datetime | None = Field(description="When its cloud was listed last; null: never since its last task.")
+    text: str = Field(description="Why nothing is known of its cloud; empty: it was listed a short while ago.")
+    repair: str = Field(description="What happens about it: off, propose, auto.")
+    items: list[DriftItem]
+
+
 class EnvironmentShown(Schema):
     """An environment."""
 
@@ -127,6 +149,15 @@ class EnvironmentChange(Given):
 
     name: Name | None = None
     description: LongText | None = None
+    repair: Literal["off", "propose", "auto"] | None = Field(
+        None, description="What happens when it is not as it was left; auto starts servers that do not run."
+    )
+
+
+class Repair(Given):
+    """How an environment is repaired."""
+
+    plan: bool = Field(False, description="Only find out what would be done.")
 
 
 class Switched(Given):
@@ -249,10 +280,12 @@ def show_environment(request: HttpRequest, environment_id: str) -> Any:
 
 @routes.add("PATCH", "/environments/{environment_id}", "changeEnvironment", "update_environment", EnvironmentShown)
 def change_environment(request: HttpRequest, environment_id: str, given: EnvironmentChange) -> Any:
-    """Changes name and description."""
+    """Changes name, description, and what happens when it is not as it was left."""
     caller = who(request)
     lookup.environment(caller, environment_id)
     changing.change(caller, environment_id, name=given.name, description=given.description)
+    if given.repair is not None:
+        repair.choose(caller, environment_id, given.repair)
     return answers.show_environment(caller, environment_id)
 
 
@@ -299,6 +332,21 @@ def show_health(request: HttpRequest, environment_id: str) -> Any:
 def show_metrics(request: HttpRequest, environment_id: str) -> Any:
     """Processors, memory and disk of its servers in the last hour."""
     return answers.show_metrics(who(request), environment_id)
+
+
+@routes.add("GET", "/environments/{environment_id}/drift", "showDrift", "show_environment", EnvironmentDrift)
+def show_drift(request: HttpRequest, environment_id: str) -> Any:
+    """What is not as the last task left it: servers, stacks, packages, drafts. Looked at every ten minutes."""
+    return answers.show_drift(who(request), environment_id)
+
+
+@routes.add(
+    "POST", "/environments/{environment_id}/repair", "repairEnvironment", "update_environment", TaskShown, status=202
+)
+def repair_environment(request: HttpRequest, environment_id: str, given: Repair | None = None) -> Answer:
+    """Makes it again as it was left: deploys what is deployed, no draft. `plan`: only says what that would do."""
+    plan = given is not None and given.plan
+    return accepted(answers.repair_environment(who(request), environment_id, plan=plan))
 
 
 def _switch(request: HttpRequest, environment_id: str, action: PowerAction, given: Switched | None) -> Answer:

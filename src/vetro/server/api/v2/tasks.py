@@ -30,7 +30,7 @@ class TaskRow(Schema):
     """A task in a list."""
 
     id: str
-    kind: str = Field(description="deploy, destroy, action, static, builder, schema, plan.")
+    kind: str = Field(description="deploy, destroy, action, static, builder, schema, plan, power, repair.")
     state: str = Field(
         description="queued, running, needs_person; when it has ended: done, failed, cancelled, killed, diverged."
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from vetro.server.caller import Caller
-from vetro.server.watch import metrics
+from vetro.server.environments import lookup
+from vetro.server.watch import drift, metrics
 from vetro.server.watch import queries as watch
+from vetro.server.watch import repair as repairs
 from vetro.server.web.environment_page import open_page
-from vetro.server.web.page import page, render
+from vetro.server.web.page import go, page, render
 
 
 @page(rule="show_environment")
@@ -26,6 +28,22 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     ]
     simulated = env_page.health == watch.SIMULATED
     measured = metrics.shown(env_page.id, env_page.found.model or {}, simulated)
-    context = env_page.shell("health", components=components, changes=changes, watched=True, metrics=measured)
+    told = drift.of(env_page.found) if env_page.found.version else None
+    context = env_page.shell(
+        "health", drift=told, components=components, changes=changes, watched=True, metrics=measured
+    )
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/health_part.html" if part else "environments/health.html", context)
+
+
+@page("POST", rule="update_environment")
+def repair(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
+    """Plans a repair, begins it, or says what happens when the environment is not as it was left."""
+    lookup.environment(caller, environment)
+    if how := request.POST.get("how"):
+        repairs.choose(caller, environment, how)
+        return go(request, f"/app/environments/{environment}/health")
+    if request.POST.get("plan"):
+        task = repairs.planned(caller, environment)
+        return go(request, f"/app/environments/{environment}/plans/{task.id}")
+    return go(request, f"/app/environments/{environment}/tasks/{repairs.repaired(caller, environment).id}/")

@@ -159,7 +159,9 @@ def kind_of(kind: str, action: Any) -> str:
     if kind == "power":
         words = {"start": _("Start of servers"), "stop": _("Stop of servers"), "restart": _("Restart of servers")}
         return str(words.get((action or {}).get("method") or "", kind))
-    return {"deploy": _("Deployment"), "destroy": _("Deletion"), "plan": _("Plan")}.get(kind, kind)
+    return {"deploy": _("Deployment"), "destroy": _("Deletion"), "plan": _("Plan"), "repair": _("Repair")}.get(
+        kind, kind
+    )
 
 
 def page_number(text: str | None, total: int) -> int:

@@ -36,15 +36,17 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
     if row.kind != "plan" or (row.spec or {}).get("environment") != environment:
         raise missing(_("plan"))
     plan: Any = decode_messages(row.result) if row.state == "done" and isinstance(row.result, dict) else None
-    draft = env_page.session.id if env_page.session is not None else ""
+    repair = (row.action or {}).get("method") == "repair"
+    draft = env_page.session.id if env_page.session is not None and not repair else ""
     context = env_page.shell(
         "changes",
         task=row,
         error=decode_messages(row.error),
         final=row.state in Task.FINAL,
         watched=f"task={row.id}",  # plans hold up no environment, so they are not among its events
+        repair=repair,
         plan=_shown(env_page, plan) if plan is not None else None,
-        current=not env_page.found.busy and row.session_id == draft and _unchanged(env_page, row),
+        current=not env_page.found.busy and row.session_id == draft and (repair or _unchanged(env_page, row)),
     )
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/plan_part.html" if part else "environments/plan.html", context)
