@@ -195,3 +195,63 @@ def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
     assert [state for state, after in zip(states, [*states[1:], ""], strict=True) if state != after] == [
         "running", "down", "running", "down", "running",
     ]  # fmt: skip
+
+
+def planned(place: Place, path: str, body: Any = None) -> dict[str, Any]:
+    """The result of a plan."""
+    task = place.ask("POST", path, body)
+    place.done(task)
+    result = place.ask("GET", f"/tasks/{task['id']}")["result"]
+    assert isinstance(result, dict)
+    return result
+
+
+def drift(place: Place, id: str, wanted: list[str], seconds: float = 60.0) -> None:
+    """Waits until these kinds of drift are told, and no others."""
+    begun = time.monotonic()
+    while True:
+        found = place.ask("GET", f"/environments/{id}/drift")
+        if not found["text"] and [item["kind"] for item in found["items"]] == wanted:
+            print(f"drift {wanted} told after {time.monotonic() - begun:.1f} s")
+            return
+        assert time.monotonic() - begun < seconds, found
+        time.sleep(0.25)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(place: Place) -> None:
+    place.upload()
+    id = place.deploy()
+    drift(place, id, [])
+
+    def plan() -> dict[str, Any]:
+        session = place.ask("POST", f"/environments/{id}/sessions")["id"]
+        return planned(place, f"/sessions/{session}/plan")
+
+    healthy = plan()
+    assert (healthy["objects"], healthy["stacks"], healthy["servers"]) == ([], [], [])
+    assert [(one["server"], one["plan"]) for one in healthy["scripts"]] == [("web", "Talk")]
+
+    kill_server(place.folder)
+    place.until(id, "down", 15, "server 'web'")
+    drift(place, id, ["server-ended"])
+    for told in (plan(), planned(place, f"/environments/{id}/repair", {"plan": True})):
+        assert [(one["name"], one["was"]) for one in told["servers"]] == [("web", "ended")]
+        assert (told["objects"], told["stacks"], told["scripts"]) == ([], [], healthy["scripts"])
+    place.done(place.ask("POST", f"/environments/{id}/repair"))
+    newest = place.ask("GET", f"/environments/{id}/states")["items"][0]
+    assert newest["kind"] == "repair"
+    assert place.ask("GET", f"/environments/{id}/diff?from={newest['number'] - 1}")["items"] == []
+    place.until(id, "running", 60)
+    drift(place, id, [])
+
+    place.ask("PATCH", f"/environments/{id}", {"repair": "auto"})
+    kill_server(place.folder)
+    place.until(id, "down", 15, "server 'web'")
+    begun = time.monotonic()
+    while place.ask("GET", f"/tasks?environment={id}&kind=power")["items"] == []:
+        assert time.monotonic() - begun < 60
+        time.sleep(0.25)
+    print(f"started without being asked after {time.monotonic() - begun:.1f} s")
+    drift(place, id, [], 60)

@@ -50,6 +50,7 @@ _V2: dict[str, Any] = {
     "changePackage": {"name": "mine", "enabled": False},
     "renameCategory": {"name": "Mine"},
     "changeEnvironment": {"name": "mine"},
+    "repairEnvironment": {},
     "cloneEnvironment": {"name": "mine"},
     "writeModel": {"?": {"type": "io.murano.Environment", "id": "x"}, "name": "mine", "services": []},
     "addComponent": _TREE,

@@ -14,7 +14,7 @@ from vetro.cli.client import find
 from vetro.cli.client.connect import is_local
 from vetro.cli.client.follow import command, conclude, follow
 from vetro.cli.client.requests import Client, ClientError, Refused
-from vetro.cli.differences import print_plan
+from vetro.cli.differences import UNCHANGED, print_plan
 from vetro.cli.environments.models import names_in, newest, own_draft, present, state
 from vetro.cli.rows import print_one, print_rows, when
 from vetro.cli.summary import outputs, rows
@@ -112,12 +112,14 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     history = list(client.items("/tasks", most=None if client.local else 10, environment=environment["id"], limit=10))
     packages = client.get(f"/environments/{environment['id']}/packages") if client.local else []
     simulated = bool(environment.get("simulated"))
+    deviations = [] if simulated else _deviations(client, environment)
     if output != "table":
         keys = ("component", "class", "server", "addresses")
         data = {
             **environment,
             "components": [dict(zip(keys, row, strict=True)) for row in rows(model)],
             "tasks": history,
+            "drift": deviations,
         }
         if client.local:
             tasks = [{key: task[key] for key in ("number", "kind", "method", "state")} for task in reversed(history)]
@@ -134,6 +136,8 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     if environment["health"]:
         out.echo(health_line(environment["health"]))
         client.said_simulated = environment["health"]["state"] == SIMULATED
+    for one in deviations:
+        out.echo(out.style(one["text"], fg="yellow"))
     table = rows(model, simulated)
     if table:
         out.echo("")
@@ -153,6 +157,16 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     if packages:
         out.echo("")
         out.print_table(("package", "version"), [(p["name"], p["version"]) for p in packages])
+
+
+def _deviations(client: Client, environment: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What of an environment is not as its last task left it, its servers that ended most of all."""
+    try:
+        return list(client.get(f"/environments/{environment['id']}/drift")["items"])
+    except Refused as error:
+        if error.status != 404:  # servers of earlier versions do not say
+            raise
+        return []
 
 
 def health_line(told: Mapping[str, Any]) -> str:
@@ -197,7 +211,6 @@ def drift(client: Client, name: str, output: str) -> None:
     """`vetro env drift`."""
     environment = find.environment(client, name)
     found = client.get(f"/environments/{environment['id']}/drift")
-    client.said_simulated = bool(environment.get("simulated"))
     if output != "table":
         out.print_data(found, output)
         return
@@ -225,8 +238,9 @@ def repair(client: Client, name: str, only_plan: bool, sure: bool, **options: An
         print_plan(ended["result"], "table")
     if only_plan:
         return
-    if not sure:
-        click.confirm(f"repair environment '{label}'?", abort=True, err=True)
+    if not sure and not click.confirm(f"repair environment '{label}'?", err=True):
+        out.note(UNCHANGED)
+        return
     finish(client, client.post(path), environment, names=names, **options)
 
 

@@ -46,20 +46,23 @@ def show_environment(workspace: Workspace, environment_id: str) -> dict[str, Any
 
 def show_health(workspace: Workspace, environment_id: str) -> dict[str, Any]:
     """How an environment and its components are: they are looked at now, nobody else does."""
-    from vetro.server.watch.look import look
-
     row = service_environments.show_environment(workspace.caller, environment_id)
-    look(workspace.config, row["id"], sandboxed_workers.launcher())
+    _looks().look(workspace.config, row["id"], sandboxed_workers.launcher())
     return service_environments.show_health(workspace.caller, row["id"])
 
 
 def show_drift(workspace: Workspace, environment_id: str) -> dict[str, Any]:
     """What of an environment is not as its last task left it: its cloud is listed now, nobody else does."""
-    from vetro.server.watch.look import look_around
-
     row = service_environments.show_environment(workspace.caller, environment_id)
-    look_around(workspace.config, row["id"])
+    _looks().look_around(workspace.config, row["id"])
     return service_environments.show_drift(workspace.caller, row["id"])
+
+
+def _looks() -> Any:
+    """What looks at clouds: few commands need it, and it takes long to load."""
+    from vetro.server.watch import look
+
+    return look
 
 
 def check_name(name: str) -> None:
