@@ -107,7 +107,7 @@ def walked(page: Any, starts: tuple[str, ...], secrets: list[str]) -> tuple[list
         for link in found["links"]:
             # Files to be saved are no pages.
             if link not in came_from and not link.split("?")[0].endswith(
-                ("/archive", "/export", "/log", "logo", ".json")
+                ("/archive", "/export", "/log", "/report", "logo", ".json")
             ):
                 came_from[link] = path
                 todo.append(link)

@@ -56,7 +56,7 @@ def test_what_fails_or_is_cancelled_holds_no_place(gate: threading.Event) -> Non
 def test_pickers_of_others_are_filled_while_a_cloud_is_slow(
     gate: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def with_cloud(owner: Owner, do: Any) -> Any:
+    def with_cloud(owner: Owner, do: Any, own: Any = None) -> Any:
         assert owner.project != "slow" or gate.wait(PATIENCE)
         return do(owner)
 

@@ -95,7 +95,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Far:
     cloud = Far()
     settings = config()._values
     monkeypatch.setitem(settings, "cloud.kind", replace(settings["cloud.kind"], value="module:far"))
-    monkeypatch.setattr("vetro.engine.host.config.cloud_of", lambda settings, owner: cloud.open())
+    monkeypatch.setattr("vetro.engine.host.config.cloud_of", lambda settings, owner, sweeps=True: cloud.open())
     return cloud
 
 

@@ -46,7 +46,7 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:
     cloud = Far()
     settings = config()._values
     monkeypatch.setitem(settings, "cloud.kind", replace(settings["cloud.kind"], value="module:far"))
-    monkeypatch.setattr("vetro.engine.host.config.cloud_of", lambda settings, owner: cloud)
+    monkeypatch.setattr("vetro.engine.host.config.cloud_of", lambda settings, owner, sweeps=True: cloud)
     resources.forget()
     yield cloud
     cloud.answers.set()

@@ -49,7 +49,7 @@ TABLE: Table = {
     ),
     "drift": (
         "env_lifecycle:drift_command",
-        "Show what of an environment is not as its last task left it.",
+        "Show what of an environment is not as its last task left it: servers, stacks, packages, drafts.",
     ),
     "repair": (
         "env_lifecycle:repair_command",
