@@ -368,6 +368,26 @@ def _garbage(chance: random.Random) -> bytes:
     return struct.pack(">I", len(body)) + body
 
 
+@pytest.mark.attack("quotas", "script output")
+def test_who_connects_anew_each_time_fills_no_disk(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces for somebody who does not read them were stored without end."""
+    monkeypatch.setattr(peer, "MOST_WAITING", 30)
+    channel, path, _ = world
+    channel.send(QUEUE, Message("p1", "{}", None, RESULTS, output=True))
+    for turn in range(4):
+        guest = RawPeer(path).greet(QUEUE)
+        assert guest.receive()["id"] == "p1"
+        for number in range(peer.MOST_PIECES):
+            guest.send(t="output", queue=RESULTS, plan="p1", number=1 + 100 * turn + number, body="{}")
+        guest.send(t="publish", queue=RESULTS, id="unknown", reply_to=None, body="{}")
+        assert guest.receive()["t"] == "refused"
+        guest.close()
+    found = 0
+    while channel.receive(RESULTS, 0.2) is not None:
+        found += 1
+    assert found == 30
+
+
 def test_pieces_of_output_are_measured(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only for plans that this server got, to those who wait for them; more than anybody reads is dropped."""
     channel, path, _ = world

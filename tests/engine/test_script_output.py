@@ -56,8 +56,12 @@ def test_what_is_told_of_a_piece() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"Text": 7}, {"Text": None}, {"Script": []}, {"Stream": "disk"}, {"Stream": {}}, {"Text": ""}]
-)
+    "wrong",
+    [
+        {"Text": 7}, {"Text": None}, {"Script": []}, {"Stream": "disk"}, {"Stream": {}}, {"Text": ""},
+        *({"Text": "x\n", "Number": number} for number in (None, True, -1, 1 << 63, [], "1", "\0", "\ud800")),
+    ],
+)  # fmt: skip
 def test_what_is_none_is_dropped(wrong: dict[str, Any]) -> None:
     told: list[Any] = []
     output = ScriptOutput("i1", told.append)
@@ -67,6 +71,18 @@ def test_what_is_none_is_dropped(wrong: dict[str, Any]) -> None:
     output.take(piece("x\n", Left="many"))
     output.take(piece("y\n", Left=True))
     assert [one["left"] for one in told] == [0, 0]
+
+
+@pytest.mark.attack("database", "script output")
+def test_what_is_told_is_text_that_a_database_holds() -> None:
+    """JSON can spell characters that are none: one piece with such a name ended the deployment of its environment."""
+    told: list[Any] = []
+    output = ScriptOutput("i1", told.append)
+    output.take(piece("half \ud800\0\nrest \udfff", Script="s\0\ud800\n\0"))
+    output.end()
+    assert [one["text"] for one in told] == ["half ?", "rest ?"]
+    for text in (str(value) for one in told for value in one.values()):
+        assert text.encode("utf-8") and "\0" not in text
 
 
 def test_it_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

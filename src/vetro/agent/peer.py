@@ -27,9 +27,11 @@ FRAME_TIME = 60.0
 #: With more than this many bytes to write, nothing more is read from the other side.
 MOST_UNSENT = LARGEST + (1 << 20)
 RESULTS = "-execution-results-"
-#: Pieces of output that are taken at once and in a second of one connection, and characters of one.
+#: Pieces of output that are taken at once and in a second of one connection, and characters of one; messages that may
+#: wait where another one is put: whoever connects anew each time, or writes where nobody reads, fills no disk.
 MOST_PIECES, PIECES_A_SECOND = 20, 6.0
 LARGEST_PIECE = 256 << 10
+MOST_WAITING = 200
 
 
 class Refused(Exception):
@@ -183,6 +185,8 @@ class Peer:
         if self._pieces < 1 or len(body) > LARGEST_PIECE or not sent or not 0 < number < 1 << 31 or queue != reply_to:
             return
         self._pieces -= 1
+        if self._store.waiting(queue, MOST_WAITING) >= MOST_WAITING:
+            return
         try:
             stored = self._store.put(queue, Message(f"{plan}#{number}", body))
         except MessageInvalid:

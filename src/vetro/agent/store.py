@@ -105,6 +105,14 @@ class QueueStore:
         seq, id, body, signature, reply_to, until, output = row
         return Stored(seq, Message(id, body, signature, reply_to, until, output=bool(output)))
 
+    def waiting(self, queue: str, most: int) -> int:
+        """How many messages wait in a queue, counted up to ``most``."""
+        with self._use() as db:
+            row = db.execute(
+                "SELECT count(*) FROM (SELECT 1 FROM messages WHERE queue = ? AND done = 0 LIMIT ?)", (queue, most)
+            ).fetchone()
+        return int(row[0])
+
     def had(self, queue: str, id: str) -> tuple[bool, str | None]:
         """Whether the queue has or had a message with this id, and where its answer shall go."""
         with self._use() as db:

@@ -276,8 +276,12 @@ def test_templates_of_ones_own_are_filled_and_stay_json(
 
 
 @pytest.mark.parametrize(
-    "template", ["", "text", "[]", '{"a": "{{secret}}"}', "[" * 100_000, '{"a": "' + "x" * 9000 + '"}']
-)
+    "template",
+    [
+        "", "text", "[]", '{"a": "{{secret}}"}', "[" * 100_000, '{"a": "' + "x" * 9000 + '"}',
+        '{"a": "\\u007b\\u007bsecret}}"}', '{"a": "{{\\nsecret}}"}', '{"a": ' + "[" * 400 + "]" * 400 + "}",
+    ],
+)  # fmt: skip
 def test_templates_that_are_none(ann: Any, template: str) -> None:
     with pytest.raises(Invalid):
         service.add_target(
@@ -312,6 +316,23 @@ def test_a_mail_has_text_and_html(notices: Notices, relay: MailRelay, deliver: D
     text, html = (part.get_content() for part in found.iter_parts())
     assert "the box is broken" in text and "for project 'demo'" in text
     assert "&lt;b&gt;shop" in html and "<b>" not in html
+
+
+def test_a_mail_holds_what_scripts_and_packages_say(notices: Notices, relay: MailRelay, deliver: Deliver) -> None:
+    """Half of a character was no text of a mail: it was tried for three days."""
+    made, _ = service.add_target(notices.caller, "mail", "mail", {"to": ["ops@example.com"]})
+    service.add_rule(notices.caller, made["id"])
+    notices.task(state="failed")
+    row = Delivery.objects.get()
+    row.body = {**row.body, "reason": "half \ud800 and \x1b[31mred"}
+    row.body["environment"] = {"id": "x", "name": "shop \ud800\x1b[2J"}
+    row.save()
+    deliver()
+    ((_, data),) = relay.mails
+    found = message_from_bytes(data, policy=policy.default)
+    text, html = (part.get_content() for part in found.iter_parts())
+    assert "half ? and \\x1b[31mred" in text and "half ?" in html
+    assert "\x1b" not in text + html + found["Subject"] and b"\x1b" not in data
 
 
 def test_mails_are_in_the_language_of_their_target(notices: Notices, relay: MailRelay, deliver: Deliver) -> None:
@@ -349,7 +370,8 @@ def test_nothing_is_said_to_a_relay_that_cannot_be_trusted(
 
 
 def test_receivers_are_checked(ann: Any, relay: MailRelay, monkeypatch: pytest.MonkeyPatch) -> None:
-    for given in ([], ["a@example.com"] * 21, ["nobody"], ["a@example.com\nBcc: x@example.com"], ["a b@example.com"]):
+    for given in ([], ["a@example.com"] * 21, ["nobody"], ["a@example.com\nBcc: x@example.com"], ["a b@example.com"],
+                  ['"x@example.org,y"@example.com']):  # fmt: skip
         with pytest.raises(Invalid):
             service.add_target(ann.caller, "x", "mail", {"to": given})
     monkeypatch.setattr(setup, "_current", setup.config().changed({"notices.mail_domains": ["example.com"]}))

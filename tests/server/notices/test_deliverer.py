@@ -19,6 +19,7 @@ from vetro.server.notices.deliverer import Deliverer
 from vetro.server.notices.message import Failed, Message
 from vetro.server.notices.models import Delivery, Target
 from vetro.server.retention import sweep
+from vetro.server.tasks import clock
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
@@ -251,6 +252,34 @@ def test_retention_drops_deliveries_of_long_ago_and_rules_of_environments_that_a
     sweep.sweep(setup.config())
     assert Delivery.objects.count() == 0
     assert [rule["environment_id"] for rule in service.rules(ann.caller)] == [None]
+
+
+@pytest.mark.attack("quotas", "notices")
+def test_who_has_much_waits_for_who_has_little(notices: Notices, deliver: Deliver, eve: Any) -> None:
+    """A day's notices of one project, to receivers that take their time, were all sent before those of others."""
+    others = Notices(eve.caller)
+    for number in range(3):
+        notices.webhook("https://slow.example.com/", f"slow {number}")
+    for _ in range(3):
+        notices.task()
+    others.webhook("https://ops.example.com/")
+    others.task()
+    others.task()
+    sent: list[str] = []
+    assert deliver(sending=lambda message, config: sent.append(message.data["project"]["id"])) == 11
+    mine, theirs = notices.caller.project_id, others.caller.project_id
+    assert set(sent[:2]) == set(sent[2:4]) == {mine, theirs} and sent[4:] == [mine] * 7
+
+
+def test_a_clock_that_is_set_back_stops_nothing(notices: Notices, receiver: WebReceiver, deliver: Deliver) -> None:
+    """What fails and what was taken had times of another day: nothing was sent until that came."""
+    notices.webhook(receiver.url)
+    notices.task()
+    deliver(sending=failing)
+    later(days=-1)
+    soon = clock.after(86400.0)
+    Delivery.objects.update(owner="who was killed", lease_until=soon)
+    assert deliver() == 1 and len(receiver.posts) == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from tests.server.notices.conftest import Notices, later, minutes_until
 from vetro.engine.outcome import Outcome
@@ -43,6 +43,9 @@ def told() -> list[tuple[str, str]]:
         ("action", "done", ("action.done", "info")),
         ("action", "failed", ("action.failed", "error")),
         ("power", "done", ("power.done", "info")),
+        ("repair", "done", ("repair.done", "info")),
+        ("repair", "failed", ("repair.failed", "error")),
+        ("repair", "cancelled", ("repair.failed", "warning")),
     ],
 )
 def test_ends_of_tasks(notices: Notices, kind: str, state: str, wanted: tuple[str, str]) -> None:
@@ -213,6 +216,30 @@ def test_nobody_knows_is_told(notices: Notices) -> None:
     report(notices, ("a", "running"))
     watch.nobody_knows(notices.environment.id, "mark", "it cannot be read")
     assert [row.body["state"] for row in Delivery.objects.all()] == [State.UNKNOWN]
+
+
+@pytest.mark.attack("database", "notices")
+def test_a_model_that_no_key_opens_keeps_nobody_from_being_told(notices: Notices) -> None:
+    """The names of components were not to be had, and the watcher ended: nobody's environments were watched."""
+    notices.webhook(URL, least="warning")
+    report(notices, ("a", "running"))
+    row = notices.environment
+    Model.objects.create(environment=row, number=1, model={"Objects": None})
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {Model._meta.db_table} SET model = %s", [b"rubbish"])
+    watch.nobody_knows(row.id, "mark", "it cannot be read")
+    assert [one.body["component"] for one in Delivery.objects.all()] == [{"id": "a", "name": "a"}]
+
+
+def test_a_clock_that_is_set_back_delays_what_is_folded_by_no_more_than_that(
+    notices: Notices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notices.webhook(URL)
+    report(notices, ("a", "running"))
+    Delivery.objects.update(state=Delivery.DELIVERED)
+    later(days=-1)
+    report(notices, ("a", "down"))
+    assert minutes_until(Delivery.objects.get(state=Delivery.WAITING)) <= outbox.FOLD / 60
 
 
 # -- bounds ------------------------------------------------------------------------------------------------------------

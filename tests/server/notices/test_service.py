@@ -12,6 +12,7 @@ from tests.server.notices.conftest import Notices
 from tests.server.notices.receivers import WebReceiver
 from vetro.server import setup
 from vetro.server.audit.models import AuditRecord
+from vetro.server.notices import service
 from vetro.server.notices.models import Delivery, Rule, Target
 from vetro.server.quotas import limits
 
@@ -38,6 +39,41 @@ def test_a_target_is_made_shown_changed_and_removed(ann: Any) -> None:
     assert ann.get(f"/v2/notices/targets/{made['id']}").status_code == 404
     actions = list(AuditRecord.objects.order_by("id").values_list("action", flat=True))
     assert actions == ["notice.target.added", "notice.target.changed", "notice.target.removed"]
+
+
+def test_who_changes_a_target_keeps_the_secret_that_somebody_makes_meanwhile(
+    ann: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The secret that was exchanged, because it was known, was valid again, and the new one was not."""
+    made, new = added(ann), []
+
+    def name(text: str) -> str:
+        new.append(service.rotate_secret(ann.caller, made["id"], 0))
+        return text
+
+    monkeypatch.setattr(service, "_name", name)
+    assert ann.patch(f"/v2/notices/targets/{made['id']}", {"name": "new"}).json()["name"] == "new"
+    assert Target.objects.get().keys[0]["key"] == new[0]
+
+
+def test_what_somebody_removes_meanwhile_stays_away(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = added(ann)
+    rule = ann.post("/v2/notices/rules", {"target_id": made["id"]}).json()
+    fill = service._fill
+
+    def filled(caller: Any, row: Rule, given: Any) -> None:
+        service.remove_rule(caller, row.id)
+        fill(caller, row, given)
+
+    def name(text: str) -> str:
+        service.remove_target(ann.caller, made["id"])
+        return text
+
+    monkeypatch.setattr(service, "_fill", filled)
+    monkeypatch.setattr(service, "_name", name)
+    assert ann.patch(f"/v2/notices/rules/{rule['id']}", {"least": "error"}).status_code == 404
+    assert ann.patch(f"/v2/notices/targets/{made['id']}", {"name": "new"}).status_code == 404
+    assert not Rule.objects.exists() and not Target.objects.exists()
 
 
 @pytest.mark.attack("secrets", "notices")

@@ -156,6 +156,15 @@ def test_secrets_are_found_nowhere_in_it(house: House, ann: Any, root: Any) -> N
         assert {one["topic"] for one in found} >= {"sandbox", "engine"}
 
 
+def test_who_waits_for_it_waits_for_no_more_than_one_server_that_says_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "_PATIENCE", -1.0)
+    with report.write(house.caller, house.row.id) as file, zipfile.ZipFile(file) as archive:
+        found = [archive.read(name).decode() for name in archive.namelist() if name.endswith("console.txt")]
+    assert len(found) == 2 and all("too long to answer" in text for text in found)
+
+
 def test_who_gets_it(
     house: House, ann: Any, eve: Any, people: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

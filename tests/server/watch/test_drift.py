@@ -142,6 +142,19 @@ def test_packages_out_of_the_catalog_and_drafts_too_old(ann: Any) -> None:
     assert told(row)[0] == "package test.gone 1.0 was taken out of the catalog"
 
 
+def test_a_row_that_no_key_opens_is_written_anew(ann: Any) -> None:
+    """The watcher read it to write it, and ended."""
+    row, other = shop(ann), shop(ann, name="other")
+    note(row)
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {Inventory._meta.db_table} SET first = %s, last = %s", [b"rubbish", b"rubbish"])
+    note(row, number=1, c_i="ERROR")
+    Environment.objects.filter(id=row.id).update(version=2)
+    note(row, number=2)
+    note(other)
+    assert (told(row), told(other)) == ([], [])
+
+
 def test_environments_that_are_as_before_cost_one_statement_for_all(ann: Any) -> None:
     rows = [shop(ann, name=f"e{number}") for number in range(20)]
     items = [{"id": row.id, "number": 1, "stacks": STACKS, "servers": {}} for row in rows]
@@ -232,6 +245,24 @@ def test_when_nothing_is_started(ann: Any, broken: Environment, why: str) -> Non
         row.update(version=2)
     repair.unasked([broken.id])
     assert started(broken) == []
+
+
+def test_what_breaks_one_repair_keeps_no_other_back(ann: Any, broken: Environment, monkeypatch: Any) -> None:
+    """The watcher ended, for all environments."""
+    other = shop(ann, name="other")
+    repair.choose(ann.caller, other.id, "auto")
+    note(other)
+    note(other, c_i="ERROR")
+    read = drift.of
+
+    def of(found: Any) -> drift.Drift:
+        if found.id == broken.id:
+            raise AttributeError("'int' object has no attribute 'startswith'")
+        return read(found)
+
+    monkeypatch.setattr(drift, "of", of)
+    repair.unasked([broken.id, other.id])
+    assert (started(broken), started(other)) == ([], [{"c-i"}])
 
 
 def test_what_was_left_unfinished_is_not_repaired(ann: Any) -> None:

@@ -109,6 +109,17 @@ def test_what_is_kept_is_bounded_and_goes(ann: Any) -> None:
     assert metrics.forget(clock.read() + timedelta(seconds=1)) == 1
 
 
+@pytest.mark.attack("database", "metrics")
+def test_a_row_that_no_key_opens_is_written_anew(ann: Any) -> None:
+    """What could not be written was tried again each second, and each time the watcher ended: of all environments."""
+    row = made(ann, app("a", instance("i")))
+    measured(row, (60, 0.1))
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {MetricSamples._meta.db_table} SET samples = %s", [b"rubbish"])
+    measured(row, (0, 0.5))
+    assert [one[1] for one in metrics.of_environment(row.id)["c-i"]] == [0.5]
+
+
 def test_prometheus_gets_the_newest_of_so_many_servers(
     ann: Any, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

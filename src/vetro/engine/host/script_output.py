@@ -42,14 +42,17 @@ class ScriptOutput:
     def take(self, body: Mapping[str, Any]) -> None:
         """A piece has come."""
         script, stream, text, left = (body.get(name) for name in ("Script", "Stream", "Text", "Left"))
+        number = body.get("Number")
         if not (isinstance(script, str) and isinstance(text, str)) or stream not in ("stdout", "stderr"):
+            return
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
             return
         with self._lock:
             self._size += len(text)
             self._count += 1
             if self._size > MOST or self._count > MOST_PIECES:
                 return
-            key = (script[:_NAME], stream)
+            key = (_shown(script[:_NAME], 1)[:_NAME], stream)
             if len(self._rest) > 100:
                 self._rest.clear()
             whole, cut, rest = (self._rest.pop(key, "") + text).rpartition("\n")
@@ -57,7 +60,7 @@ class ScriptOutput:
                 self._rest[key] = rest[: LONGEST + 1]
             left = left if isinstance(left, int) and not isinstance(left, bool) and left > 0 else 0
             if cut or left:
-                self._say(key, whole, left, str(body.get("Number"))[:20])
+                self._say(key, whole, left, str(number))
 
     def end(self) -> None:
         """The plan has ended: what its lines lack to their end does not come."""
@@ -68,8 +71,13 @@ class ScriptOutput:
 
     def _say(self, key: tuple[str, str], text: str, left: int, number: str) -> None:
         lines = [line if len(line) <= LONGEST else "(a line that is too long to be shown)" for line in text.split("\n")]
-        told = plain_lines("\n".join(lines), len(lines))
+        told = _shown("\n".join(lines), len(lines))
         if told.strip() or left:
             script, stream = key
-            about = {"id": self._server, "number": number, "script": plain_lines(script, 1), "stream": stream}
+            about = {"id": self._server, "number": number, "script": script, "stream": stream}
             self._tell({**about, "text": told, "left": min(left, 1 << 50)})
+
+
+def _shown(text: str, lines: int) -> str:
+    """What a server wrote as terminals and databases may have it: JSON can spell what no text holds."""
+    return plain_lines(text.encode("utf-8", "replace").decode(), lines)

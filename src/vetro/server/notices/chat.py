@@ -17,8 +17,8 @@ FORMS: Final = (SLACK, MATTERMOST, TEMPLATE)
 PLACES: Final = ("title", "text", "link", "level", "kind", "project", "environment", "at")
 _PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _COLOURS = {"info": "#2e7d32", "warning": "#ed8b00", "error": "#c62828"}
-#: Characters of a template.
-_MOST = 8000
+#: Characters of a template, and levels of its lists and objects.
+_MOST, _DEEPEST = 8000, 50
 
 
 def check_template(text: str) -> str:
@@ -27,15 +27,16 @@ def check_template(text: str) -> str:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
         parsed = None
-    if not isinstance(parsed, dict) or len(text) > _MOST:
+    if not isinstance(parsed, dict) or len(text) > _MOST or _depth(parsed) > _DEEPEST:
         raise Invalid(
             Text("the template must be a JSON object of at most {most} characters", most=_MOST),
             hint=Text('for example {{"text": "{{{{title}}}}"}}'),
         )
-    for name in _PLACE.findall(text):
-        if name not in PLACES:
-            places = ", ".join(PLACES)
-            raise Invalid(Text("a template has no place '{name}'; there are {places}", name=name, places=places))
+    try:
+        _filled(parsed, dict.fromkeys(PLACES, ""))  # not looked for in the text: JSON spells braces in several ways
+    except KeyError as error:
+        name, places = str(error.args[0]), ", ".join(PLACES)
+        raise Invalid(Text("a template has no place '{name}'; there are {places}", name=name, places=places)) from None
     return text
 
 
@@ -92,6 +93,15 @@ def _values(message: Message) -> dict[str, str]:
         "environment": str((message.data.get("environment") or {}).get("name", "")),
         "at": message.at,
     }
+
+
+def _depth(data: Any) -> int:
+    depth, level = 0, [data]
+    while level:
+        depth += 1
+        held = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, (dict, list))]
+        level = [item for items in held for item in items]
+    return depth
 
 
 def _filled(data: Any, values: dict[str, str]) -> Any:

@@ -47,8 +47,8 @@ LEASE = 60.0
 FIRST, LONGEST, DAYS = 10.0, 6 * 3600.0, 3
 #: Seconds that what is under way gets at the end.
 _LAST = 5.0
-#: Seconds between two looks at what is dead without having been tried.
-_EXPIRE = 60.0
+#: Seconds between two looks at what is dead without having been tried; projects whose turns are remembered.
+_EXPIRE, _KNOWN = 60.0, 10_000
 
 Send = Callable[[Message, Config], None]
 
@@ -73,6 +73,8 @@ class Deliverer:
         self._over, self._wake = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="vetro notices", daemon=True)
         self._under_way: dict[Future[Failed | None], _Claim] = {}
+        #: Projects in the order in which they were served last.
+        self._served: dict[str, None] = {}
         self._expired = 0
 
     def start(self) -> None:
@@ -94,8 +96,10 @@ class Deliverer:
                 except DatabaseFailed as error:  # the next round tries again
                     _log.warning("notices are not sent for now, the database failed: %s", error)
                     connections.close_all()
+                    self._over.wait(IDLE)  # what is under way would have it asked at once
                 except Exception:
                     _log.exception("a defect while notices are sent")
+                    self._over.wait(IDLE)
                 self._wake.wait(BUSY if self._under_way else IDLE)
                 self._wake.clear()
         finally:
@@ -141,17 +145,30 @@ class Deliverer:
         projects = [claim.delivery.project_id for claim in claims]
         rows = _due().exclude(target_id__in=[claim.target.id for claim in claims])
         rows = rows.exclude(project_id__in={id for id in projects if projects.count(id) >= EACH})
-        while (id := rows.order_by("due", "id").values_list("id", flat=True).first()) is not None:
+        while (project := self._next_project(rows)) is not None:
+            mine = rows.filter(project_id=project)
+            if (id := mine.order_by("due", "id").values_list("id", flat=True).first()) is None:
+                continue
             owner = f"{self._worker[:30]} {new_id()}"
             # By the row's own columns: what another one took meanwhile is looked at again as it is then.
-            free = Delivery.objects.filter(_free(), id=id, state=Delivery.WAITING, due__lte=clock.after())
+            free = Delivery.objects.filter(_free(), _over("due", LONGEST), id=id, state=Delivery.WAITING)
             if free.update(owner=owner, lease_until=clock.after(LEASE), attempts=F("attempts") + 1):
                 self._step("claimed", id)
                 # What is encrypted is read where the attempt can fail.
                 found = Delivery.objects.select_related("target").defer("body", "target__settings", "target__keys")
                 delivery = found.get(id=id)
+                self._served.pop(project, None)
+                self._served[project] = None
                 return _Claim(delivery, delivery.target, owner)
         return None
+
+    def _next_project(self, rows: QuerySet[Delivery]) -> str | None:
+        """Whose turn it is of those for whom something is due: however much of one waits, others are served between."""
+        there = set(rows.order_by().values_list("project_id", flat=True).distinct())
+        while len(self._served) > _KNOWN:
+            del self._served[next(iter(self._served))]
+        first = min(there - self._served.keys(), default=None)
+        return first or next((id for id in self._served if id in there), None)
 
     def _attempt(self, claim: _Claim) -> Failed | None:
         """Sends it; why that failed."""
@@ -214,18 +231,23 @@ def expire() -> int:
 
 
 def _free() -> Q:
-    return Q(lease_until=None) | Q(lease_until__lt=clock.after())
+    return Q(lease_until=None) | _over("lease_until", LEASE)
 
 
 def _due() -> QuerySet[Delivery]:
-    now = clock.after()
     return Delivery.objects.filter(
         _free(),
-        Q(target__quiet_until=None) | Q(target__quiet_until__lte=now),
+        _over("due", LONGEST),
+        Q(target__quiet_until=None) | _over("target__quiet_until", LONGEST),
         state=Delivery.WAITING,
-        due__lte=now,
         target__enabled=True,
     )
+
+
+def _over(column: str, most: float) -> Q:
+    """Whether a moment has come that was ``most`` seconds away at most. One that is much farther away was written
+    before the clock was set back."""
+    return Q(**{f"{column}__lte": clock.after()}) | Q(**{f"{column}__gt": clock.after(2 * most)})
 
 
 def _later(now: datetime, failures: int) -> datetime:

@@ -20,6 +20,8 @@ KINDS: Final[Mapping[str, str]] = {
     "deletion.failed": "deleting an environment failed",
     "action.done": "an action has ended well",
     "action.failed": "an action failed, or was cancelled",
+    "repair.done": "an environment is as it was left",
+    "repair.failed": "a repair failed, or was cancelled",
     "power.done": "servers were started, stopped or restarted",
     "power.failed": "servers could not be started, stopped or restarted",
     DECISION: "a task waits for somebody to decide what became of an effect",
@@ -30,6 +32,7 @@ OF_TASKS: Final[Mapping[str, str]] = {
     "deploy": "deployment",
     "destroy": "deletion",
     "action": "action",
+    "repair": "repair",
     "power": "power",
 }
 #: How bad a state of a component is.

@@ -24,6 +24,7 @@ from vetro.server.config.config import Config
 from vetro.server.errors import Invalid
 from vetro.server.language import translated
 from vetro.server.notices.message import Failed, Message
+from vetro.visible import visible
 
 #: Receivers of one target, and seconds that one attempt may take.
 MOST: Final = 20
@@ -42,7 +43,7 @@ def check_receivers(receivers: Sequence[str], config: Config) -> list[str]:
     for receiver in receivers:
         try:
             validate_email(receiver)
-            if not receiver.isascii():
+            if not receiver.isascii() or '"' in receiver:  # programs read quoted ones in several ways
                 raise ValidationError("")
         except ValidationError:
             raise Invalid(Text("'{receiver}' is no address of e-mail", receiver=receiver[:200])) from None
@@ -68,7 +69,7 @@ def send(message: Message, config: Config) -> None:
     watch.daemon = True
     watch.start()
     try:
-        relay.hand_over(composed(message, receivers, str(config["notices.mail_from"])))
+        relay.hand_over(composed(message, receivers, str(config["notices.mail_from"])), receivers)
     except smtplib.SMTPRecipientsRefused:
         raise Failed(Text("the relay takes no mail for these addresses")) from None
     except smtplib.SMTPAuthenticationError:
@@ -87,7 +88,7 @@ def send(message: Message, config: Config) -> None:
 def composed(message: Message, receivers: Sequence[str], sender: str) -> EmailMessage:
     """The mail. Its id is that of the delivery: who gets it twice can tell."""
     made = EmailMessage()
-    made["Subject"] = " ".join(message.title.split())[:200]
+    made["Subject"] = _plain(" ".join(message.title.split())[:200])
     made["From"] = Address("Vetro", addr_spec=sender)
     made["To"] = ", ".join(receivers)
     made["Date"] = format_datetime(datetime.fromisoformat(message.at))
@@ -97,10 +98,15 @@ def composed(message: Message, receivers: Sequence[str], sender: str) -> EmailMe
     with translation.override(message.language):
         foot = translated(Text("Vetro sends this for project '{project}', by a rule of its notices.", project=project))
     lines = [message.title, *message.lines, *([message.link] if message.link else ())]
-    made.set_content("\n\n".join([*lines, "-- \n" + foot]) + "\n")
-    made.add_alternative(_html(message, foot), subtype="html")
+    made.set_content(_plain("\n\n".join([*lines, "-- \n" + foot]) + "\n"))
+    made.add_alternative(_plain(_html(message, foot)), subtype="html")
     made["Content-Language"] = message.language
     return made
+
+
+def _plain(text: str) -> str:
+    """What others wrote as a mail may have it: scripts and packages say halves of characters, and control terminals."""
+    return visible(text.encode("utf-8", "replace").decode())
 
 
 def _html(message: Message, foot: str) -> str:
@@ -120,7 +126,7 @@ class _Relay:
         self._until = until
         self._client: smtplib.SMTP | None = None
 
-    def hand_over(self, mail: EmailMessage) -> None:
+    def hand_over(self, mail: EmailMessage, receivers: Sequence[str]) -> None:
         """Connects, signs in where there is an account, sends."""
         c = self._config
         host, port, security = str(c["notices.mail_host"]), int(c["notices.mail_port"]), str(c["notices.mail_security"])
@@ -137,7 +143,7 @@ class _Relay:
             client.starttls(context=trust)
         if c["notices.mail_user"]:
             client.login(str(c["notices.mail_user"]), str(c["notices.mail_password"]))
-        client.send_message(mail)
+        client.send_message(mail, to_addrs=receivers)
         try:
             client.quit()
         except (OSError, smtplib.SMTPException):  # it has the mail

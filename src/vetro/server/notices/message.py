@@ -109,6 +109,12 @@ def _of_task(kind: str, cancelled: bool, environment: str, action: str) -> str:
             return Text(
                 "Action '{action}' of environment '{environment}' was cancelled", action=action, environment=environment
             )
+        case "repair.done", _:
+            return Text("Environment '{environment}' is repaired", environment=environment)
+        case "repair.failed", False:
+            return Text("Repairing environment '{environment}' failed", environment=environment)
+        case "repair.failed", True:
+            return Text("Repairing environment '{environment}' was cancelled", environment=environment)
         case "power.done", _:
             return Text("Servers of environment '{environment}' were switched", environment=environment)
         case "power.failed", True:

@@ -160,7 +160,10 @@ def _put_folded(target_id: str, notice: _Notice, now: datetime, wanted: bool) ->
         if waiting.update(body=_body(notice, now), level=level, folded=F("folded") + 1):
             return
     if wanted:
-        _insert(target_id, notice, now, now if last is None else max(now, last.begins + timedelta(seconds=FOLD)))
+        # At most so much later: the clock of the database may have been set back.
+        end = now + timedelta(seconds=FOLD)
+        begins = now if last is None else min(max(now, last.begins + timedelta(seconds=FOLD)), end)
+        _insert(target_id, notice, now, begins)
 
 
 def _insert(target_id: str, notice: _Notice, now: datetime, begins: datetime) -> None:
@@ -221,8 +224,11 @@ def _environment(id: str, name: str) -> dict[str, Any]:
 
 
 def _component_names(environment_id: str) -> dict[str, str]:
-    row = Model.objects.filter(environment_id=environment_id).order_by("-number").first()
-    found = {}
+    found: dict[str, str] = {}
+    try:
+        row = Model.objects.filter(environment_id=environment_id).order_by("-number").first()
+    except KeysUnusable:  # that nobody knows how it is has to be told, too: it stays an id
+        return found
     for item in applications_of(deployed_objects(row.model) if row is not None else None):
         id = id_of(item)
         if id is not None:

@@ -10,13 +10,14 @@ import json
 import platform
 import re
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
 from vetro import __version__
-from vetro.diagnostics import Diagnostic
+from vetro.diagnostics import Diagnostic, Text
 from vetro.engine.doctor import examine
 from vetro.engine.version import engine_version
 from vetro.engine.worker.journal import NoSuchTask
@@ -29,6 +30,7 @@ from vetro.server.config import cloud_settings
 from vetro.server.config.display import without_password
 from vetro.server.environments import drafts, lookup, packages, queries, redaction, secret_texts
 from vetro.server.environments.models import Environment, Session
+from vetro.server.errors import Unavailable
 from vetro.server.servers import logs
 from vetro.server.setup import config
 from vetro.server.tasks import log
@@ -40,6 +42,8 @@ from vetro.yaql.redact import Secrets
 
 #: Tasks, lines of the log of one, effects of one, and servers that are told of.
 _TASKS, _LINES, _EFFECTS, _SERVERS = 10, 2000, 1000, 20
+#: Seconds after which no further server is asked what it said.
+_PATIENCE = 30.0
 
 _README = """\
 What Vetro knows about the environment '{name}', made {at} for whoever helps.
@@ -224,9 +228,12 @@ def _servers(report: _Report, caller: Caller, environment_id: str) -> None:
         report.data("servers.json", lambda: {"missing": why})
         return
     report.data("servers.json", lambda: [{"id": s.id, "name": s.name, "status": s.status} for s in there])
+    until = time.monotonic() + _PATIENCE
     for server in there[:_SERVERS]:
         for source in sources:
             try:
+                if time.monotonic() > until:  # each may let us wait, and somebody waits for the report
+                    raise Unavailable(Text("the servers asked before took too long to answer"))
                 text = "\n".join(logs.read(caller, environment_id, server.id, source, most=logs.MOST).lines)
             except VetroError as error:
                 text = f"(it cannot be read: {error.message})"

@@ -88,8 +88,8 @@ def note(told: Iterable[Mapping[str, Any]]) -> None:
                 trouble = {name: item[name] for name in ("trouble", "texts") if name in item}
                 values = {"digest": "", "trouble": trouble}
                 if row is None or row.version != item["number"]:
-                    values |= {"first": None, "last": None, "looked": None, "version": item["number"]}
-                Inventory.objects.update_or_create(environment_id=id, defaults=values)
+                    values |= {"first": None, "last": None, "looked": None}
+                _keep(id, item["number"], values)
                 continue
             content = {"stacks": item["stacks"], "servers": item["servers"]}
             digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -98,10 +98,21 @@ def note(told: Iterable[Mapping[str, Any]]) -> None:
                 continue
             values = {"last": content, "digest": digest, "looked": now, "trouble": None}
             if row is None or row.version != item["number"] or row.looked is None:
-                values |= {"first": content, "version": item["number"]}
-            Inventory.objects.update_or_create(environment_id=id, defaults=values)
+                values |= {"first": content}
+            _keep(id, item["number"], values)
         if same:
             Inventory.objects.filter(pk__in=same).update(looked=now)
+
+
+def _keep(environment_id: str, version: int, values: Mapping[str, Any]) -> None:
+    """Writes a row without reading it: what no key opens is nobody else's trouble."""
+    values = {"version": version, **values}
+    Inventory.objects.bulk_create(
+        [Inventory(environment_id=environment_id, **values)],
+        update_conflicts=True,
+        unique_fields=["environment"],
+        update_fields=list(values),
+    )
 
 
 # -- what is told ------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from vetro.diagnostics import Text
 from vetro.server.environments.models import Environment
+from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import clock
 from vetro.server.watch import targets
 from vetro.server.watch.models import MetricSamples
@@ -53,18 +54,30 @@ class Pending:
         now = clock.read()
         for id in turn:
             if Environment.objects.filter(id=id).exists():
-                row = MetricSamples.objects.filter(environment_id=id).first()
-                kept = {} if row is None else row.samples
+                try:
+                    kept = _kept(id)
+                except KeysUnusable:  # what nobody can read any more is written anew
+                    kept = {}
                 samples = _merged(kept, self._found[id], int(now.timestamp()) - HOUR)
-                MetricSamples.objects.update_or_create(environment_id=id, defaults={"at": now, "samples": samples})
+                # Without reading it once more.
+                MetricSamples.objects.bulk_create(
+                    [MetricSamples(environment_id=id, at=now, samples=samples)],
+                    update_conflicts=True,
+                    unique_fields=["environment"],
+                    update_fields=["at", "samples"],
+                )
             del self._found[id]
         return len(turn)
 
 
 def of_environment(environment_id: str) -> dict[str, list[Sample]]:
     """Samples of the last hour by id of the server, the oldest first."""
+    return _merged(_kept(environment_id), {}, int(clock.read().timestamp()) - HOUR)
+
+
+def _kept(environment_id: str) -> Mapping[str, list[Any]]:
     row = MetricSamples.objects.filter(environment_id=environment_id).first()
-    return {} if row is None else _merged(row.samples, {}, int(clock.read().timestamp()) - HOUR)
+    return {} if row is None else row.samples
 
 
 def shown(environment_id: str, model: Mapping[str, Any], simulated: bool) -> dict[str, Any]:

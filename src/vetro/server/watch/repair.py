@@ -10,6 +10,8 @@ import logging
 from collections.abc import Collection
 from datetime import timedelta
 
+from django.db import Error as DatabaseFailed
+
 from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM, Caller
@@ -53,8 +55,12 @@ def unasked(environment_ids: Collection[str]) -> None:
     for row in Environment.objects.filter(id__in=list(environment_ids), repair="auto"):
         try:
             _start(row)
+        except DatabaseFailed:
+            raise
         except ServiceError as error:
             _log.warning("environment %s is not repaired: %s", row.id, error.message)
+        except Exception:  # whatever one environment holds, the others are watched and repaired
+            _log.exception("environment %s cannot be repaired", row.id)
 
 
 def _start(row: Environment) -> None:

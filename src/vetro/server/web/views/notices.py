@@ -37,6 +37,8 @@ NAMES = {
     "deletion.failed": gettext_lazy("Deletion failed"),
     "action.done": gettext_lazy("Action done"),
     "action.failed": gettext_lazy("Action failed"),
+    "repair.done": gettext_lazy("Repaired"),
+    "repair.failed": gettext_lazy("Repair failed"),
     "power.done": gettext_lazy("Servers switched"),
     "power.failed": gettext_lazy("Servers not switched"),
     "decision.needed": gettext_lazy("Somebody has to decide"),
