@@ -187,6 +187,31 @@ def test_two_components_are_two_notices_many_are_one(notices: Notices) -> None:
     assert (row.body["components"], row.body["state"], row.level) == (outbox.MANY + 1, "down", "error")
 
 
+@pytest.mark.attack("quotas", "notices")
+def test_very_many_of_a_project_are_told_by_environment(
+    notices: Notices, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    """A project with many targets whose components all changed kept the watcher of all busy for minutes."""
+    monkeypatch.setattr(outbox, "CROWD", 20)
+    for number in range(3):
+        notices.webhook(URL, f"target {number}")
+    rows = [Environment.objects.create(project_id=notices.caller.project_id, name=f"e{n}", version=1) for n in range(3)]
+
+    def say(state: str, *components: str) -> None:
+        items = [{"id": id, "state": state, "text": ""} for id in components]
+        watch.record([(row.id, 1, items) for row in rows], "mark")
+
+    say("down", "a", "b")
+    assert Delivery.objects.count() == 18 and not Delivery.objects.filter(component="").exists()
+    Delivery.objects.all().delete()
+    with django_assert_max_num_queries(75):
+        say("running", "a", "b", "c")
+    assert [row.body["components"] for row in Delivery.objects.all()] == [3] * 9
+    Delivery.objects.all().delete()
+    say("down", "d")
+    assert {row.body["component"]["id"] for row in Delivery.objects.all()} == {"d"}
+
+
 def test_who_was_told_that_it_is_down_is_told_that_it_runs(notices: Notices) -> None:
     """Whatever the rule says; and nobody else."""
     notices.webhook(URL, least="error")

@@ -4,13 +4,15 @@ A row for each target that a rule sends it to, however many rules do. Nothing is
 
 **Flapping.** Of one component a target gets one notice in `FOLD` seconds. What happens in between goes into one that
 waits for the end of this time, and tells the newest state and how many changes there were. Where more than `MANY`
-components of an environment change at once, one notice tells it of all.
+components of an environment change at once, or `CROWD` of a project for all its targets, one notice tells it of all of
+an environment: whoever looks at all environments waits for what is written here.
 
 **Recovery.** That something runs again is told to whom it was told that it did not, whatever the rule says.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,8 +48,9 @@ from vetro.server.tasks.completion import text_of
 from vetro.server.tasks.models import Task
 from vetro.server.watch.hooks import Changed, StateChange
 
-#: Seconds within which a target gets one notice of a component, and components of one batch that are told one by one.
-FOLD, MANY = 300.0, 10
+#: Seconds within which a target gets one notice of a component; components of one batch that are told one by one: of
+#: an environment, and of a project, once for each of its targets.
+FOLD, MANY, CROWD = 300.0, 10, 200
 #: Characters of a reason that are told.
 _REASON = 500
 
@@ -92,11 +95,16 @@ def health_changed(batch: Sequence[Changed]) -> None:
     """Components have come into other states; inside the transaction that says so."""
     projects = {one.environment.project_id for one in batch}
     rules = _rules(projects, [one.environment.id for one in batch]) if projects else []
+    told: list[tuple[Environment, list[StateChange], list[Rule]]] = []
+    wanted: Counter[str] = Counter()
     for one in batch:
         mine = [rule for rule in rules if _about(rule, one.environment.project_id, one.environment.id, HEALTH)]
         changes = [change for change in one.changes if change.component and change.state in OF_STATES]
         if mine and changes:
-            _health(one.environment, changes, mine)
+            told.append((one.environment, changes, mine))
+            wanted[one.environment.project_id] += len(changes) * len({rule.target_id for rule in mine})
+    for environment, changes, mine in told:
+        _health(environment, changes, mine, 1 if wanted[environment.project_id] > CROWD else MANY)
 
 
 def test(target: Target) -> Delivery:
@@ -107,14 +115,15 @@ def test(target: Target) -> Delivery:
     )
 
 
-def _health(environment: Environment, changes: Sequence[StateChange], rules: Sequence[Rule]) -> None:
-    name, names = _name(environment.id), _component_names(environment.id)
-    about = _environment(environment.id, name)
-    if len(changes) > MANY:
+def _health(environment: Environment, changes: Sequence[StateChange], rules: Sequence[Rule], most: int) -> None:
+    """``most``: components that are told one by one."""
+    about = _environment(environment.id, _name(environment.id))
+    if len(changes) > most:
         worst = max(changes, key=lambda change: LEVELS.index(OF_STATES[change.state]))
         told: dict[str, Any] = {**about, "component": None, "state": worst.state, "components": len(changes)}
         _put(_health_notice(environment, worst, told, ""), rules)
         return
+    names = _component_names(environment.id)
     for change in changes:
         text = decode_messages(change.detail or {}).get("text") or ""
         told = {
