@@ -170,3 +170,23 @@ class TestServices:
             "Failed to start none.service: Unit none.service not found.\n",
         )
         assert "'dance' is not known" in self.run("systemctl", "dance", "bad")[1]
+
+
+@pytest.mark.attack("quotas", "consoles")
+@pytest.mark.parametrize("what", ["much", "link", "pipe", "folder", "nothing"])
+def test_a_console_is_read_within_bounds(tmp_path: Path, what: str) -> None:
+    """A server may print for days, and its files are the user's own: the service read as much as it held."""
+    made = proot_server.ProotServer(tmp_path)
+    log = tmp_path / "console.log"
+    if what == "much":
+        with log.open("wb") as file:
+            file.truncate(1 << 40)
+            file.seek(0, os.SEEK_END)
+            file.write(b"\nthe end\n")
+    elif what == "link":
+        log.symlink_to("/dev/zero")
+    elif what == "pipe":
+        os.mkfifo(log)
+    elif what == "folder":
+        log.mkdir()
+    assert made.console(1) == ("the end" if what == "much" else "")

@@ -15,9 +15,9 @@ from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBo
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import load, load_server, save
 from vetro.clouds.drivers.tools import run
-from vetro.clouds.guest.commands import plain_lines
+from vetro.clouds.guest.commands import LARGEST_LOG, plain_lines
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output, guest_environment
-from vetro.clouds.guest.files import read_small
+from vetro.clouds.guest.files import read_end, read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.images.store import delete_tree
 from vetro.clouds.proot import systemctl
@@ -72,8 +72,7 @@ class ProotServer:
 
     def console(self, lines: int) -> str:
         """The end of what its first process printed."""
-        path = self.folder / "console.log"
-        return plain_lines(path.read_bytes(), lines) if path.exists() else ""
+        return plain_lines(read_end(str(self.folder / "console.log"), LARGEST_LOG), lines)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
