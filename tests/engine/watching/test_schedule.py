@@ -151,10 +151,10 @@ class Run:
     def going(self) -> Iterator[Run]:
         thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
         yield self
         self.call(self._over.set)
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive() and self.cloud.closed is bool(self.cloud.asked)
 
     async def _run(self) -> None:
