@@ -153,6 +153,7 @@ def test_who_waits_hears_it_and_the_answer_stays_the_answer(line: Line) -> None:
 
     try:
         agents.call(request, done)
+        wait(lambda: line.sent)  # else the answer is there first, and nothing is sent
         line.say("p#1", piece("hello\n"))
         line.say("other#1", piece("of another plan\n", PlanID="other"))
         line.say("p#2", piece("half", 2))
@@ -169,8 +170,8 @@ def test_who_waits_hears_it_and_the_answer_stays_the_answer(line: Line) -> None:
         agents.close()
 
 
-def wait(condition: Callable[[], bool]) -> None:
-    for _ in range(1000):
+def wait(condition: Callable[[], object]) -> None:
+    for _ in range(6000):
         if condition():
             return
         threading.Event().wait(0.01)

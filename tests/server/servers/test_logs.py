@@ -160,6 +160,9 @@ def test_servers_and_what_they_say(house: House) -> None:
     assert skipped.missed and skipped.lines[-1] == "line 8999" and len(skipped.lines) == 10
     house.said = "x" * 100_000
     assert [len(line) for line in house.read("front").lines] == [4096]
+    house.said = "x" * (4096 - len(SECRET) // 2) + SECRET  # where a long line is cut
+    (line,) = house.read("front").lines
+    assert line.endswith("x" + MASK[: len(SECRET) // 2])
     house.said = ""
     assert house.read("front").lines == []
 

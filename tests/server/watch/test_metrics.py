@@ -135,6 +135,17 @@ def test_prometheus_gets_the_newest_of_so_many_servers(
     assert [len(family.samples) for family in MetricsCollector().collect()] == [1, 1, 1, 1]
 
 
+@pytest.mark.attack("database", "metrics")
+def test_a_row_that_no_key_opens_keeps_no_others_from_prometheus(ann: Any) -> None:
+    row, other = made(ann, app("a", instance("i"))), made(ann, app("b", instance("j")), name="other")
+    measured(row, (0, 0.5))
+    measured(other, (0, 0.7), server="c-j")
+    with connection.cursor() as cursor:
+        statement = f"UPDATE {MetricSamples._meta.db_table} SET samples = %s WHERE environment_id = %s"
+        cursor.execute(statement, [b"rubbish", row.id])
+    assert [(found[1], found[3][1]) for found in metrics.newest(10)] == [(other.id, 0.7)]
+
+
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 

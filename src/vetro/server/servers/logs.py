@@ -99,11 +99,12 @@ def read(
         return server, cloud.journal(owner, server.id, _WINDOW)
 
     server, text = _ask(row, look)
-    lines = [line[:_LONGEST] for line in plain_lines(text, _WINDOW).split("\n")] if text else []
+    lines = plain_lines(text, _WINDOW).split("\n") if text else []
     fresh, missed = since(lines, after)
     missed = missed or (bool(after) and len(fresh) > most)
     told = secret_texts.of_environment(caller, environment_id).text("\n".join(fresh[-most:]))
-    return ServerLog(server, source, told.split("\n") if fresh else [], mark(lines), missed)
+    cut = [line[:_LONGEST] for line in told.split("\n")] if fresh else []  # after masking: no half of a secret is left
+    return ServerLog(server, source, cut, mark(lines), missed)
 
 
 def chosen(there: Sequence[Server], what: str) -> Server:
