@@ -14,7 +14,7 @@ import pytest
 
 from tests.server.catalog.archives import archive
 from tests.support.certificates import self_signed
-from vetro.server import outgoing
+from vetro.server import egress
 from vetro.server.catalog import sources
 from vetro.server.catalog.downloads import FetchFailed, FetchRefused, Source, fetch
 from vetro.server.catalog.models import Package
@@ -113,13 +113,13 @@ def test_everything_means_everything_public(site: Site, monkeypatch: Any) -> Non
         "0.0.0.0",
     ):
         answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80))]
-        monkeypatch.setattr(outgoing.socket, "getaddrinfo", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr(egress.socket, "getaddrinfo", lambda *_, answer=answer, **__: answer)
         with pytest.raises(FetchRefused, match="no public host"):
             fetch("http://innocent.example/a", source("*"))
     # One private address among public ones is enough: nobody knows which one a connection takes.
     for both in (("127.0.0.1", "93.184.215.14"), ("93.184.215.14", "127.0.0.1")):
         mixed = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, site.port)) for address in both]
-        monkeypatch.setattr(outgoing.socket, "getaddrinfo", lambda *_, answer=mixed, **__: answer)
+        monkeypatch.setattr(egress.socket, "getaddrinfo", lambda *_, answer=mixed, **__: answer)
         with pytest.raises(FetchRefused, match="no public host"):
             fetch(f"http://innocent.example:{site.port}/a", source("*"))
     assert site.asked == []
@@ -132,7 +132,7 @@ def test_names_that_there_are_not_are_answered_like_private_ones(monkeypatch: An
             raise socket.gaierror(-2, "Name or service not known")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.1.2.3", 80))]
 
-    monkeypatch.setattr(outgoing.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(egress.socket, "getaddrinfo", resolve)
     answers = []
     for host in ("inside.corp", "absent.corp"):
         with pytest.raises(FetchRefused) as caught:
@@ -151,7 +151,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_used(site: Site, monkey
         asked.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
-    monkeypatch.setattr(outgoing.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(egress.socket, "getaddrinfo", resolve)
     assert fetch(f"http://repo.example:{site.port}/a", source("repo.example")) == b"data"
     assert asked.count("repo.example") == 1
     assert site.asked == [("/a", f"repo.example:{site.port}")]
@@ -210,7 +210,7 @@ def test_a_drip_under_tls_ends_too(tmp_path: Path, monkeypatch: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         here = listening.getsockname()
         answer = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", here)]
-        monkeypatch.setattr(outgoing.socket, "getaddrinfo", lambda *_, **__: answer)
+        monkeypatch.setattr(egress.socket, "getaddrinfo", lambda *_, **__: answer)
         thread = threading.Thread(target=serve, args=(listening,))
         thread.start()
         end = threading.Timer(30, release.set)
@@ -305,10 +305,8 @@ def test_what_one_import_fetches_is_limited(ann: Any, repository: Site, monkeypa
      "168.63.129.16", "::ffff:192.0.0.192", "ff0e::1"]
 )  # fmt: skip
 def test_private_addresses_in_any_dress(address: str) -> None:
-    assert not outgoing.is_public(address)
-    assert (
-        outgoing.is_public("64:ff9b::808:808") and outgoing.is_public("8.8.8.8") and outgoing.is_public("2606:4700::1")
-    )
+    assert not egress.is_public(address)
+    assert egress.is_public("64:ff9b::808:808") and egress.is_public("8.8.8.8") and egress.is_public("2606:4700::1")
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{", b"Packages: 5", b"Packages: [x]", b"a: &x 1\nPackages: [*x]"])

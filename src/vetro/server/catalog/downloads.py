@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from vetro.diagnostics import Text
-from vetro.server import outgoing
+from vetro.server import egress
 from vetro.server.catalog.response_body import FetchFailed, body_of
 from vetro.server.errors import Forbidden, Invalid
 from vetro.server.setup import config
@@ -61,7 +61,7 @@ def _one(url: str, source: Source, until: float) -> bytes | str:
     address = _parts(url)
     resolved = _resolved(address, source, url)
     try:
-        with outgoing.connection(address, resolved, until) as connection:
+        with egress.connection(address, resolved, until) as connection:
             headers = {"User-Agent": "vetro", "Accept": "*/*", "Connection": "close"}
             connection.request("GET", address.path, headers=headers)
             # It holds the socket, whatever the connection says.
@@ -100,9 +100,9 @@ def _answer(response: http.client.HTTPResponse, source: Source, url: str) -> byt
     return body_of(response, source.most, url)
 
 
-def _parts(url: str) -> outgoing.Address:
+def _parts(url: str) -> egress.Address:
     try:
-        found = outgoing.parse(url)
+        found = egress.parse(url)
     except ValueError:
         raise Invalid(Text("'{url}' has characters that an address cannot have", url=url[:200])) from None
     if found is None:
@@ -113,19 +113,19 @@ def _parts(url: str) -> outgoing.Address:
     return found
 
 
-def _resolved(address: outgoing.Address, source: Source, url: str) -> str:
+def _resolved(address: egress.Address, source: Source, url: str) -> str:
     """The address to connect to. Raises `FetchRefused`, `FetchFailed`."""
     host = address.host
     try:
-        return outgoing.resolve(address, source.hosts)
-    except outgoing.NotAllowed:
+        return egress.resolve(address, source.hosts)
+    except egress.NotAllowed:
         raise FetchRefused(
             Text("packages may not be imported from {host}", host=host),
             hint=Text("an administrator adds it to packages.import_hosts"),
         ) from None
-    except outgoing.NoHost:
+    except egress.NoHost:
         raise FetchFailed(Text("{url}: there is no host '{host}'", url=url[:200], host=host)) from None
-    except outgoing.NotPublic:
+    except egress.NotPublic:
         raise FetchRefused(
             Text("there is no public host '{host}'", host=host),
             hint=Text("an administrator may name a private one in packages.import_hosts"),

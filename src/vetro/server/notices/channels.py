@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 
 from vetro.diagnostics import Text
-from vetro.server import outgoing
+from vetro.server import egress
 from vetro.server.config.config import Config
 from vetro.server.errors import Forbidden, Invalid
 from vetro.server.notices import chat, mail, signatures
@@ -54,13 +54,13 @@ def webhook_body(message: Message) -> bytes:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode("utf-8", "replace")
 
 
-def check_url(url: str, config: Config) -> outgoing.Address:
+def check_url(url: str, config: Config) -> egress.Address:
     """The parts of an address that notices may be sent to, as far as that is known without asking the name service.
 
     Raises `Invalid`, `AddressRefused`.
     """
     try:
-        found = outgoing.parse(url)
+        found = egress.parse(url)
     except ValueError:
         found = None
     if found is None or len(url) > 2000:
@@ -70,8 +70,8 @@ def check_url(url: str, config: Config) -> outgoing.Address:
         )
     hosts = config["notices.hosts"]
     try:
-        named = outgoing.is_named(found, hosts)
-    except outgoing.NotAllowed:
+        named = egress.is_named(found, hosts)
+    except egress.NotAllowed:
         raise AddressRefused(
             Text("notices may not be sent to {host}", host=found.host),
             hint=Text("an administrator adds it to notices.hosts"),
@@ -89,8 +89,8 @@ def _post(message: Message, body: bytes, headers: Mapping[str, str], config: Con
     until = time.monotonic() + SECONDS
     try:
         address = check_url(str(message.settings["url"]), config)
-        resolved = outgoing.resolve(address, config["notices.hosts"])
-        with outgoing.connection(address, resolved, until) as connection:
+        resolved = egress.resolve(address, config["notices.hosts"])
+        with egress.connection(address, resolved, until) as connection:
             sent = {"Content-Type": "application/json", "User-Agent": "vetro", "Connection": "close", **headers}
             connection.request("POST", address.path, body, sent)
             with connection.getresponse() as response:
@@ -99,7 +99,7 @@ def _post(message: Message, body: bytes, headers: Mapping[str, str], config: Con
             raise TimeoutError
     except (AddressRefused, Invalid) as error:
         raise Failed(error.message) from None
-    except (outgoing.NotAllowed, outgoing.NotPublic, outgoing.NoHost):
+    except (egress.NotAllowed, egress.NotPublic, egress.NoHost):
         raise Failed(Text("there is no host of this name that notices may be sent to")) from None
     except (OSError, http.client.HTTPException) as error:
         raise _unreached(error, until) from None
