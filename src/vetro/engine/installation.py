@@ -20,6 +20,8 @@ from vetro.packages.cache import DiskCache
 
 #: Packages of ours whose modules are all loaded before anything is forked.
 PRELOADED = ("vetro.yaql", "vetro.muranopl", "vetro.packages", "vetro.library")
+#: What the engine itself answers, as `Installation.answering` has it.
+ANSWERING = ("health=vetro.engine.task.health_checks:answering",)
 #: What they load when it is first needed.
 LAZY = ("dateutil.tz", "dateutil.parser", "re2", "zipfile", "zlib", "bz2", "lzma", "resource", "linecache", "traceback")
 #: Modules that belong to the developer's tools, and need what a server does not have.
@@ -79,7 +81,7 @@ def prepare(
         precompile(session, core_packages())
     finally:
         session.close()
-    named = (item.partition("=") for item in answering)
+    named = (item.partition("=") for item in (*ANSWERING, *answering))
     disk = DiskCache(cache_folder) if cache_folder is not None else None
     return Installation(registry, Layered(compiled, disk), {name: register(target) for name, _, target in named})
 

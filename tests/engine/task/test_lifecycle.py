@@ -28,6 +28,9 @@ Name: App
 Extends: std:Application
 Meta:
   - l:Health: {kind: http, port: 80, path: %s}
+Methods:
+  lag: {Meta: l:HealthCheck, Body: [Return: true]}
+  other: {Body: [Return: true]}
 """
 HEALTH = """
 Name: io.vetro.lifecycle.Health
@@ -35,6 +38,11 @@ Usage: Meta
 Cardinality: Many
 Applies: Type
 Properties: {kind: {Contract: $}, port: {Contract: $}, path: {Contract: $}}
+"""
+CHECK = """
+Name: io.vetro.lifecycle.HealthCheck
+Usage: Meta
+Applies: Method
 """
 
 
@@ -51,9 +59,13 @@ def told(folder: Path, path: str, **classes: str) -> Any:
 
 def test_health_of_the_standard_package_is_told(tmp_path: Path) -> None:
     (found,) = told(tmp_path, "/up")["t"]["health"]
-    assert (found["kind"], found["port"], found["path"]) == ("http", 80, "/up")
+    assert (found["kind"], found["port"], found["path"], found["run"]) == ("http", 80, "/up", None)
+
+
+def test_methods_that_say_how_objects_are(tmp_path: Path) -> None:
+    assert told(tmp_path, "/up")["t"]["methods"] == [{"name": "lag", "every": 300, "grace": 120}]
 
 
 @pytest.mark.attack("quotas", "H3")
 def test_a_class_of_that_name_in_another_package_tells_nothing(tmp_path: Path) -> None:
-    assert told(tmp_path, "5", Health=HEALTH) == {}
+    assert told(tmp_path, "5", Health=HEALTH, HealthCheck=CHECK) == {}

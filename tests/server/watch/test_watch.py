@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -21,6 +23,7 @@ from vetro.server.tasks import clock, members
 from vetro.server.tasks.models import Event, Task, WorkerProcess
 from vetro.server.watch import queries, service, target_reader, targets, watcher
 from vetro.server.watch.models import Health, HealthChange, WatchMark
+from vetro.server.watch.prober import Prober
 from vetro.server.watch.watcher import Watcher, leads
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
@@ -169,12 +172,28 @@ def test_declared_checks_take_values_of_the_object() -> None:
 @pytest.mark.parametrize("port", [None, "x", 0, 70000, True, -1, 1.5, [80]])
 def test_a_check_whose_values_make_no_sense_is_not_made(port: Any) -> None:
     assert checks(app("a", instance("i"), port=port), {"kind": "tcp", "port": "port"}) == []
-    assert checks(app("a", instance("i")), {"kind": "command", "run": "rm -rf /"}) == []
+    assert checks(app("a", instance("i")), {"kind": "command", "run": port if isinstance(port, list) else ""}) == []
+
+
+def test_commands_and_methods_name_the_objects_that_are_asked() -> None:
+    told = {"kind": "command", "run": "pg_isready", "on": "server", "every": 30, "grace": 5}
+    methods = [{"name": "lag", "every": 10, "grace": 0}]
+    obj = app("a", instance("i"), instance("j"), server="j")
+    (one,) = found(obj, classes={TYPE: {"health": [told], "methods": methods}})
+    assert [dict(check) for check in one.checks] == [
+        {"object": "a", "name": "pg_isready", "kind": "command", "on": ["c-j"], "machines": {"c-j": "j"},
+         "run": "pg_isready", "every": 60, "grace": 5},
+        {"object": "a", "name": "lag", "kind": "method", "on": [], "id": "a", "method": "lag",
+         "every": 300, "grace": 0},
+    ]  # fmt: skip
 
 
 def test_checks_have_a_bound_for_a_component_and_for_an_environment() -> None:
     health = {TYPE: {"health": [{"kind": "tcp", "port": n} for n in range(1, 60)]}}
     many = found(*[app(f"a{n}", instance(f"i{n}")) for n in range(9)], classes=health)
+    assert [len(one.checks) for one in many] == [20] * 5 + [0] * 4
+    methods = {TYPE: {"methods": [{"name": f"m{n}"} for n in range(10_000)]}}
+    many = found(*[app(f"a{n}", instance(f"i{n}")) for n in range(9)], classes=methods)
     assert [len(one.checks) for one in many] == [20] * 5 + [0] * 4
 
 
@@ -393,6 +412,44 @@ def test_a_round_tells_the_process_what_there_is_and_writes_what_it_says(ann: An
     assert told is not None and told.state is State.DOWN
     round_of(watch)
     assert process.told() == []  # nothing is told twice
+
+
+def test_what_packages_are_asked_is_answered_and_given_up_when_a_task_begins(
+    ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, given_up, ended = made(ann, app("a", instance("i"))), list[Any](), threading.Event()
+    watch, processes = watching()
+    round_of(watch)
+    (process,) = processes
+    process.told()
+
+    def ask(self: Prober, question: Mapping[str, Any], results: dict[str, Any]) -> None:
+        results["k"] = {"state": "running", "text": ""}
+        assert ended.wait(60)
+
+    monkeypatch.setattr(Prober, "ask", ask)
+    question = {"id": row.id, "number": 1, "checks": [{"key": "k"}]}
+    process.say({"t": "questions", "environments": [question]})
+    round_of(watch)
+    assert process.told() == []
+    give_up = Prober.give_up
+    monkeypatch.setattr(Prober, "give_up", lambda self, *ids: (given_up.append(ids), give_up(self, *ids)))
+    task = working(row, "running")
+    round_of(watch)
+    assert given_up == [((row.id,),)]
+    process.say({"t": "questions", "environments": [question]})  # while the first one has not ended
+    round_of(watch)
+    round_of(watch)
+    (refused,) = [told for told in process.told() if told["t"] == "answers"]
+    assert refused["results"] == {}
+    task.delete()
+    ended.set()
+    for _ in range(1000):
+        round_of(watch)
+        if told := [told for told in process.told() if told["t"] == "answers"]:
+            break
+        time.sleep(0.01)
+    assert (told[0]["id"], told[0]["number"], list(told[0]["results"])) == (row.id, 1, ["k"])
 
 
 def off(row: Environment, *ids: str) -> dict[str, Any]:

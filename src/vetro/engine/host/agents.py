@@ -69,9 +69,15 @@ class Agents:
         servers: Servers | None = None,
         *,
         may_drop: Callable[[], bool] = lambda: True,
+        own: Iterable[str] | None = None,
     ) -> None:
-        """``may_drop``: whether answers that nobody asked for may be acknowledged (`vetro.engine.host.heartbeat`)."""
+        """``may_drop``: whether answers that nobody asked for may be acknowledged (`vetro.engine.host.heartbeat`).
+
+        ``own``: ids of plans; answers to others, which are not of this host either, stay in their queues. None: a task
+        has the environment for itself, and whatever it did not ask for is nobody's.
+        """
         self._may_drop = may_drop
+        self._own = None if own is None else set(own)
         self._watch = Watch(servers or Unwatched(), self._ended)
         self._channel = channel
         #: A channel that several environments share says how queues of this one are called.
@@ -137,6 +143,8 @@ class Agents:
         with self._lock:
             self._start(listener)
             plan = self._plans.setdefault(id, _Plan())
+            if self._own is not None:
+                self._own.add(id)
             self._expected.discard(id)
             plan.calls.append(call)
             self._users[listener] = self._users.get(listener, 0) + 1
@@ -265,8 +273,7 @@ class Agents:
         if plan is None:
             # Nobody asks: the answer to a plan that was only sent, one that came too late, or one stored already.
             # Without a lease that is the successor's business.
-            if self._may_drop():
-                self._outbox.acknowledge(queue, message.receipt)
+            self._drop(queue, message, id)
             return
         for call in answered:
             self._answered(call, message)
@@ -278,8 +285,7 @@ class Agents:
             calls = [call for call in plan.calls if _may_answer(call, message)] if plan is not None else []
         for call in calls:
             call.output.take(body)
-        if self._may_drop():
-            self._outbox.acknowledge(queue, message.receipt)
+        self._drop(queue, message, str(body.get("PlanID")))
 
     def _refuse(self, queue: str, message: Message) -> None:
         """Drops an answer of a server that was not asked, or a second one. The log hears of the first."""
@@ -287,7 +293,11 @@ class Agents:
         self._refused = True
         why = "another server was asked, or it was answered before"
         log.log(level, "an answer to plan %.100r in queue '%s' was dropped: %s", message.id, queue, why)
-        if self._may_drop():
+        self._drop(queue, message, _plan_of(message, _body_of(message)))
+
+    def _drop(self, queue: str, message: Message, plan: str) -> None:
+        """What nobody waits for is not delivered again, if that is for this host to say."""
+        if self._may_drop() and (self._own is None or plan in self._own):
             self._outbox.acknowledge(queue, message.receipt)
 
     def end_receiving(self) -> None:

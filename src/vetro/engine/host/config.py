@@ -12,6 +12,7 @@
  "secrets": [KEY, ...],                that `vetro.engine.host.encryption` opens secrets with; none: none can be opened
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
  "pulse": {"path": PATH, "seconds": S} or null,   of its lease, see `vetro.engine.host.heartbeat`
+ "own": [ID, ...] or null,             plans whose late answers are dropped; null: whatever nobody asked for
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
 ```
 Only ``cloud`` and ``owner`` are needed. The kind of a cloud may also be ``module:function``: a function that takes the
@@ -34,7 +35,7 @@ from vetro.engine.host.encryption import Seal
 from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.performer import EffectsHost
 
-_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse"})
+_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse", "own"})
 
 _CLOUD = ("kind", "directory", "settings", "quotas", "broker", "signing_key")
 
@@ -63,6 +64,7 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             identities=config.get("identities"),
             plugins=config.get("plugins"),
             pulse=pulse_of(config),
+            own=config.get("own"),
         )
     except BaseException:
         if channel is not None:

@@ -38,7 +38,7 @@ class EffectsHost:
 
     Functions that installed extensions declare with ``@effect`` are performed, too; ``plugins`` limits them to these
     distributions. ``identities`` is ``{caller|environment: {user|project: record}}``, by default made of the owner.
-    ``pulse`` is that of the task's lease, if its worker may stand still.
+    ``pulse`` is that of the task's lease, if its worker may stand still. ``own``: see `Agents`.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class EffectsHost:
         clock: Callable[[], float] = time.time,
         conflict_pauses: tuple[float, ...] = CONFLICT_PAUSES,
         pulse: Pulse | None = None,
+        own: Iterable[str] | None = None,
     ) -> None:
         self.cloud = cloud
         self.owner = owner
@@ -65,6 +66,7 @@ class EffectsHost:
             clock,
             _Seen(self, channel) if isinstance(cloud, Watchful) else _Heard(self, channel),
             may_drop=(lambda: True) if pulse is None else pulse.lives,
+            own=own,
         )
         self._stacks = Stacks(cloud, owner, conflict_pauses)
         small = Small(identities or _identities(owner), seal, clock)

@@ -83,6 +83,18 @@ def session_for(task: Task, packages: list[Any], effects: Any, installation: Ins
     return session
 
 
+def lifecycle_meta(session: Session, thing: Any, name: str) -> list[dict[str, Any]]:
+    """The values of the metadata of class ``io.vetro.lifecycle.NAME`` that a class or a method has.
+
+    Another package may have a class of this name: nobody vouches for its values.
+    """
+    full = f"io.vetro.lifecycle.{name}"
+    if all(slot.type.name != full for slot in session.meta_objects.slots(thing)):
+        return []  # most have others, which are not made for this
+    told = zip(meta_of(session, thing), meta_values(session, thing), strict=True)
+    return [values for obj, (of, values) in told if of == full and obj._type.package.name == "io.vetro"]
+
+
 class Performance:
     """One run of a task. `start` gives its end; ``on_session`` is called as soon as there is a session."""
 
@@ -196,15 +208,17 @@ class Performance:
         found: dict[str, Any] = {}
         for item in self.task.args.get("classes") or ():
             type_ = session.types.find(item["name"], item.get("version"), item.get("package"))
-            # Another package may have a class of this name: nobody vouches for its values.
-            told = zip(meta_of(session, type_), meta_values(session, type_), strict=True)
-            health = [
-                values
-                for obj, (name, values) in told
-                if name == "io.vetro.lifecycle.Health" and obj._type.package.name == "io.vetro"
+            health = lifecycle_meta(session, type_, "Health")
+            methods = [
+                {"name": name, **values}
+                for name, method in type_.methods.items()
+                for values in lifecycle_meta(session, method, "HealthCheck")
             ]
-            if health:
-                found[item["text"]] = {"health": plain_result(session, tuple(map(freeze, health)))}
+            told = {"health": health, "methods": methods}
+            if health or methods:
+                found[item["text"]] = plain_result(
+                    session, freeze({key: value for key, value in told.items() if value})
+                )
         return None, found
 
     def power(self, session: Session) -> tuple[Any, Any]:

@@ -18,8 +18,8 @@ from typing import Any, Literal
 #: and lists what does not fit; the result is ``{"errors": [...]}`` as `vetro.engine.models.check_model` gives them.
 #:
 #: ``lifecycle``: what classes declare with the metadata of ``io.vetro.lifecycle``; ``args.classes`` is a list of
-#: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}]}}`` of those that declare
-#: something.
+#: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}], "methods": [{"name",
+#: property: value}]}}`` of those that declare something.
 #:
 #: ``power``: starts and stops servers, as ``power`` says; nothing is loaded.
 #:

@@ -2,7 +2,8 @@
 
 From the worker: ``{"t": "config", "config": {"watch": true}}`` first; ``{"t": "cloud", "key", "settings"}``, which
 `vetro.engine.host.config.cloud_of` takes; ``{"t": "put", "environment"}``; ``{"t": "drop", "ids"}``;
-``{"t": "finish"}``. To it: ``{"t": "ready"}`` first; ``{"t": "changes", "environments"}`` (`Watch.changes`);
+``{"t": "answers", …}`` (`Watch.answered`); ``{"t": "finish"}``. To it: ``{"t": "ready"}`` first;
+``{"t": "changes", "environments"}`` (`Watch.changes`); ``{"t": "questions", "environments"}`` (`Watch.questions`);
 ``{"t": "metrics", "environments"}`` (`Watch.metrics`); ``{"t": "contents", "environments"}`` (`Watch.contents`);
 ``{"t": "alive", "made"}`` every few seconds: what was told before holds on. It ends when the worker has gone.
 """
@@ -90,6 +91,8 @@ class _Service:
                 self._put(message["environment"])
             elif message["t"] == "drop":
                 self._watch.drop(message["ids"])
+            elif message["t"] == "answers":
+                self._watch.answered(message)
             elif message["t"] == "finish":
                 self._over.set()
         if messages:
@@ -103,6 +106,8 @@ class _Service:
             changed = self._watch.changes() if not self._out else []
             for place in range(0, len(changed), _FRAME):
                 self._send({"t": "changes", "environments": changed[place : place + _FRAME]})
+            if not self._out and (questions := self._watch.questions()):
+                self._send({"t": "questions", "environments": questions})
             measured = self._watch.metrics() if not self._out else []
             for place in range(0, len(measured), _FRAME):
                 self._send({"t": "metrics", "environments": measured[place : place + _FRAME]})

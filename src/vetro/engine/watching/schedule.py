@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.clouds.interface import Cloud, CloudError, ListsServers, MeasuresServers, Owner, ServerMetrics, ServerState
-from vetro.diagnostics import Text, encode_messages
+from vetro.diagnostics import Text, decode_messages, encode_messages
 from vetro.engine.watching import inventory, probes
 from vetro.engine.watching.states import (
     CheckReport,
@@ -42,6 +42,15 @@ MEASURE = 60.0
 OPEN, OPEN_PROJECT, OPEN_EACH, LOOKS = 200, 20, 10, 256
 #: Seconds after the time for a probe after which nobody knows any more what it would say.
 OVERDUE = 30.0
+#: The same for what a task is asked, which waits for others.
+ASK_OVERDUE = 300.0
+#: Environments that tasks are asked about at once, in all and of one project; checks of one question; seconds after
+#: which its answer does not come any more.
+ASKED, ASKED_PROJECT, ASKED_CHECKS, ASK_PATIENCE = 4, 1, 20, 180.0
+#: Seconds between two questions about a command and about a method, at least; and how many times as long as the answer
+#: took, and seconds until what was not answered is asked again.
+ASK_EVERY = {"command": 60.0, "method": 300.0}
+ASK_SHARE, ASK_AGAIN = 10.0, 30.0
 #: Seconds by which the loop is late when what probes say about time is nobody's fault but ours.
 LAG = 1.0
 #: Seconds between probes that nobody declared.
@@ -56,17 +65,19 @@ _JITTER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A probe of one server."""
+    """A probe of one server, or what a task is asked about the object (``server`` is empty)."""
 
     key: str
     name: str
     server: str
-    probe: probes.Probe
+    #: None: a task is asked, what `vetro.server.watch.prober` takes.
+    probe: probes.Probe | None
     every: float
     grace: float
     declared: bool
     #: The only address that is asked, where it stands in the model itself.
     address: str = ""
+    question: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -102,6 +113,9 @@ class Environment:
     gone: bool = False
     #: Why its cloud could not be asked.
     trouble: str = ""
+    #: When a task is asked about it next, and until when an answer is waited for.
+    ask_at: float = 0.0
+    ask_until: float = 0.0
 
 
 class Watch:
@@ -144,6 +158,9 @@ class Watch:
         self._metrics: dict[str, dict[str, list[float | None]]] = {}
         self._asked: dict[str, float] = {}
         self._random = random.Random()
+        #: Environments that tasks are asked about; they take turns.
+        self._askable: dict[str, Environment] = {}
+        self._asking: dict[str, Environment] = {}
         #: Components about which something may be told.
         self._touched: dict[int, tuple[Environment, Component]] = {}
         #: Probes that were made.
@@ -177,12 +194,19 @@ class Watch:
         self._inventory.put(made.id, self._spread)
         self._asked.pop(made.cloud, None)  # its servers may be others now
         self._touch(made)
+        now = time.monotonic()
         for component in made.components:
             for check in component.checks.values():
                 pause = self._random.uniform(0.0, min(check.every, self._spread))
                 result = component.results[check.key]
+                if check.probe is None:
+                    # Not at once after each task: what it costs is the same then.
+                    result.due = max(result.due, now + pause)
+                    result.until = result.until or result.due + check.every + ASK_OVERDUE
+                    self._askable[made.id] = made
+                    continue
                 result.due = 0.0
-                result.until = result.until or time.monotonic() + pause + check.every + OVERDUE
+                result.until = result.until or now + pause + check.every + OVERDUE
                 self._plan(made, component, check, pause)
         self._woken.set()
 
@@ -193,7 +217,9 @@ class Watch:
             if found is not None:
                 self._inventory.drop(id)
                 found.gone = True
-                self._dead += sum(len(component.checks) for component in found.components)
+                self._askable.pop(id, None)
+                self._asking.pop(id, None)
+                self._dead += sum(c.probe is not None for one in found.components for c in one.checks.values())
         if self._dead > max(1000, len(self._due) // 2):
             self._due = [entry for entry in self._due if not entry[2].gone]
             heapq.heapify(self._due)
@@ -230,7 +256,7 @@ class Watch:
                         "id": environment.id,
                         "number": environment.number,
                         "components": [],
-                        "off": _off(environment),
+                        "off": _ended(environment),
                     },
                 )
                 found["components"].append(data)
@@ -239,6 +265,82 @@ class Watch:
     def contents(self) -> list[dict[str, Any]]:
         """What clouds have of environments that were listed since the last time (`inventory.Inventory.take`)."""
         return self._inventory.take()
+
+    # -- what tasks are asked ------------------------------------------------------------------------------------------
+
+    def questions(self) -> list[dict[str, Any]]:
+        """What is to be asked now: ``{id, number, checks: [{key, …question}]}``; `answered` takes what came of it."""
+        now = time.monotonic()
+        for id in [id for id, one in self._asking.items() if one.ask_until < now]:
+            del self._asking[id]
+        projects = [one.owner.project for one in self._asking.values()]
+        found: list[dict[str, Any]] = []
+        for id, environment in list(self._askable.items()):
+            if len(self._asking) >= ASKED:
+                break
+            if environment.ask_at > now or id in self._asking:
+                continue
+            if projects.count(environment.owner.project) >= ASKED_PROJECT:
+                continue
+            due = self._due_questions(environment, now)
+            environment.ask_at = now + LOOK / 2
+            if not due:
+                continue
+            del self._askable[id]
+            self._askable[id] = self._asking[id] = environment  # now it is the last one
+            environment.ask_until = now + ASK_PATIENCE
+            projects.append(environment.owner.project)
+            found.append({"id": id, "number": environment.number, "checks": due})
+        return found
+
+    def _due_questions(self, environment: Environment, now: float) -> list[dict[str, Any]]:
+        if environment.looked is None or environment.trouble or environment.stale:
+            return []
+        due = []
+        for component in environment.components:
+            for check in component.checks.values():
+                result = component.results[check.key]
+                if check.question is None or result.due > now:
+                    continue
+                if self._off(environment, component, check):
+                    result.until = now + check.every + ASK_OVERDUE
+                else:
+                    due.append((result.due, {"key": check.key, **check.question}))
+        due.sort(key=lambda item: item[0])  # what was not answered the last time comes first
+        return [question for _, question in due[:ASKED_CHECKS]]
+
+    def _off(self, environment: Environment, component: Component, check: Check) -> str:
+        """A server that does not run and that the check needs; empty: there is none."""
+        needed = [check.server] if check.server else component.servers
+        there = environment.servers
+        return next((id for id in needed if id not in there or there[id].status != "ACTIVE"), "")
+
+    def answered(self, told: Mapping[str, Any]) -> None:
+        """What came of a question: ``{id, number, seconds, results: {key: {state, text}}}``."""
+        environment = self._asking.pop(str(told["id"]), None)
+        if environment is None or environment.number != told["number"]:
+            return
+        now, seconds, results = time.monotonic(), float(told["seconds"]), told["results"]
+        environment.ask_at = now
+        for component in environment.components:
+            for check in component.checks.values():
+                result = component.results[check.key]
+                if check.question is None or result.due > now:
+                    continue
+                if check.key not in results:
+                    result.due = max(result.due, now + ASK_AGAIN)
+                    continue
+                before, said = result.finding(), decode_messages(results[check.key])
+                well, degraded = said["state"] == State.RUNNING, said["state"] == State.DEGRADED
+                graced = time.time() - environment.since > check.grace
+                result.result(None if well else said["text"], now, graced, degraded)
+                self.made += 1
+                least = max(ASK_EVERY[str(check.question["kind"])], ASK_SHARE * seconds)
+                pause = max(result.pause(check.every, now), least)
+                result.due = now + pause * self._random.uniform(1.0, 1.0 + _JITTER)
+                result.until = result.due + check.every + ASK_OVERDUE
+                if result.finding() != before:
+                    self._touch(environment, component)
 
     def _touch(self, environment: Environment, *components: Component) -> None:
         """Something may be told about these components; without any, about all of the environment."""
@@ -263,8 +365,11 @@ class Watch:
             finding = result.finding()
             if result.until < now and (check.declared or finding is not None):
                 finding = Finding(State.UNKNOWN, Text("it was not asked in time"))
-            checks.append((CheckReport(check.key, check.name, finding, result.reached), check.server))
-            running = check.server in servers and servers[check.server].state is State.RUNNING
+            server = check.server
+            if not server:  # one that does not run keeps the object from answering
+                server = next((id for id in servers if servers[id].state is not State.RUNNING), next(iter(servers), ""))
+            checks.append((CheckReport(check.key, check.name, finding, result.reached), server))
+            running = server in servers and servers[server].state is State.RUNNING
             if running and check.declared and finding is None and not result.failures:
                 return None  # nothing is green before everything was looked at once
         return component_report(servers, checks)
@@ -396,7 +501,7 @@ class Watch:
             return
         for component in environment.components:
             for check in component.checks.values():
-                if check.server in back:
+                if check.server in back and check.probe is not None:
                     component.results[check.key].due = 0.0
                     self._plan(environment, component, check, 1.0)
 
@@ -494,6 +599,7 @@ class Watch:
         if not addresses and not check.declared:
             result.forget()
             return check.every
+        assert check.probe is not None, "a task is asked"
         text = await probes.run(check.probe, addresses, server.device)
         self.made += 1
         now = time.monotonic()
@@ -562,12 +668,22 @@ def _component(data: Mapping[str, Any], old: Environment | None) -> Component:
 
 def _declared(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Check]:
     for item in data.get("checks") or ():
+        key, name, every, grace = f"{item['object']}/{item['name']}", str(item["name"]), item["every"], item["grace"]
+        if item["kind"] == "method":
+            question = {"kind": "method", "object": item["id"], "method": item["method"]}
+            yield Check(f"{key}/", name, "", None, float(every), float(grace), True, question=question)
+            continue
         on = [id for id in item["on"] if id in servers]
+        if item["kind"] == "command":
+            for id in on:
+                own = name if len(on) == 1 else f"{name} ({servers[id]})"
+                question = {"kind": "command", "server": item["machines"][id], "command": item["run"], "name": name}
+                yield Check(f"{key}/{id}", own, id, None, float(every), float(grace), True, question=question)
+            continue
         probe = probes.Probe(item["kind"], int(item["port"]), str(item["path"]), tuple(item["expect"]))
         for id in on:
-            name = str(item["name"]) if len(on) == 1 else f"{item['name']} ({servers[id]})"
-            key = f"{item['object']}/{item['name']}/{id}"
-            yield Check(key, name, id, probe, float(item["every"]), float(item["grace"]), True)
+            own = name if len(on) == 1 else f"{name} ({servers[id]})"
+            yield Check(f"{key}/{id}", own, id, probe, float(every), float(grace), True)
 
 
 def _guessed(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Check]:
@@ -579,7 +695,7 @@ def _guessed(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Ch
             yield Check(key, str(item["name"]), item["on"], probe, _GUESS_EVERY, 0.0, False, str(item["address"]))
 
 
-def _off(environment: Environment) -> list[str]:
+def _ended(environment: Environment) -> list[str]:
     if environment.stale:
         return []
     wanted = {id for component in environment.components for id in component.servers} - environment.stopped.keys()

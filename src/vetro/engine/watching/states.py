@@ -78,13 +78,15 @@ class ProbeState:
     says Degraded at worst. ``was``: the state that was told before, by whoever watched then.
     """
 
-    __slots__ = ("changed", "declared", "due", "failures", "reached", "successes", "text", "until", "well")
+    __slots__ = ("changed", "declared", "due", "failures", "level", "reached", "successes", "text", "until", "well")
 
     def __init__(self, declared: bool, was: str = "", reached: bool = False) -> None:
         self.declared = declared
         self.reached = reached
         #: None: nothing was decided yet.
         self.well: bool | None = {State.RUNNING: True, State.DOWN: False, State.DEGRADED: False}.get(was)  # type: ignore[call-overload]
+        #: What it is called when it is not well.
+        self.level = State.DEGRADED if was == State.DEGRADED or not declared else State.DOWN
         self.failures = FAILURES if self.well is False else 0
         self.successes = 0
         self.text = ""
@@ -98,21 +100,28 @@ class ProbeState:
         """There is nothing that could be asked any more."""
         self.well, self.failures, self.successes, self.text = None, 0, 0, ""
 
-    def result(self, text: str | None, now: float, graced: bool) -> None:
-        """One result: None is well. ``graced``: it counts already when it fails."""
+    def result(self, text: str | None, now: float, graced: bool, degraded: bool = False) -> None:
+        """One result: None is well. ``graced``: it counts already when it fails; ``degraded``: it works, after a
+        fashion, says its author, and is believed at once.
+        """
         before = self.well
         if text is None:
             self.successes, self.failures = self.successes + 1, 0
-            first = not self.declared and not self.reached
+            first = not self.reached if not self.declared else self.level is State.DEGRADED
             self.reached = True
             if self.well is not False or self.successes >= SUCCESSES or first:
                 self.well = True
                 self.text = ""
+        elif degraded:
+            self.successes, self.failures, self.text = 0, 0, text
+            if graced:
+                self.well, self.level = False, State.DEGRADED
         else:
             self.successes, self.failures = 0, self.failures + 1
             self.text = text
             if graced and self.failures >= FAILURES:
                 self.well = False
+                self.level = State.DOWN if self.declared else State.DEGRADED
         if self.well is not before:
             self.changed = now
 
@@ -121,12 +130,10 @@ class ProbeState:
         if self.well:
             return Finding(State.RUNNING)
         if self.well is None:
-            if not self.failures or not self.declared:
+            if not self.text or not self.declared:
                 return None
             return Finding(State.DEGRADED, Text("not yet: {text}", text=self.text))
-        if self.declared:
-            return Finding(State.DOWN, self.text)
-        return Finding(State.DEGRADED, self.text) if self.reached else None
+        return Finding(self.level, self.text) if self.declared or self.reached else None
 
     def pause(self, every: float, now: float) -> float:
         """Seconds until the next probe, without jitter."""

@@ -144,7 +144,7 @@ def check_meta(kind: Any, session: Any) -> Iterator[Diagnostic]:
             except VetroError as error:
                 yield Diagnostic(error.code, ERROR, error.message, error.hint, decl.position)
             else:
-                yield from lifecycle_problems(kind, made, decl.position)
+                yield from lifecycle_problems(kind, made, decl)
 
 
 def _attached(decl: d.ClassDecl) -> Iterator[d.MetaDecl]:

@@ -188,14 +188,20 @@ def secret_keys(config: Config) -> list[str]:
 
 def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
-    own = task.spec.get("cloud")
-    settings = cloud_settings.cloud(config, own)
-    found = cloud_settings.capabilities(config, own)
+    owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")
+    return host_settings(config, owner, task.spec.get("cloud"), task.spec.get("identities"))
+
+
+def host_settings(
+    config: Config, owner: Owner, cloud: Mapping[str, Any] | None, identities: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What an effects host gets for an owner whose servers are in this cloud; none: what the settings say."""
+    settings = cloud_settings.cloud(config, cloud)
+    found = cloud_settings.capabilities(config, cloud)
     if found is not None and found.quota:
-        allowed = limits(task.project_id, fresh=True)  # an administrator may just have raised one for this
+        allowed = limits(owner.project, fresh=True)  # an administrator may just have raised one for this
         settings["quotas"] = {name: allowed[name] for name in OF_CLOUD}
     recorded = found is not None and not found.executes
-    owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")
     return {
         "cloud": settings,
         "owner": {"project": owner.project, "environment": owner.environment, "user": owner.user},
@@ -205,5 +211,5 @@ def host_config(config: Config, task: Task) -> dict[str, Any]:
         "broker": None if recorded else cloud_settings.broker_settings(config),
         "secrets": secret_keys(config),
         "plugins": plugins(config),
-        "identities": task.spec.get("identities"),
+        "identities": identities,
     }

@@ -18,12 +18,14 @@ from vetro.server.config.cloud_settings import simulated
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.ids import new_id
+from vetro.server.tasks import effect_hosts
 from vetro.server.watch import drift, service
 from vetro.server.watch.models import Health
+from vetro.server.watch.prober import Prober
 from vetro.server.watch.target_reader import TargetReader
 
-#: Seconds that it takes at most, and between two looks at whether all is known.
-SECONDS, _PAUSE = 8.0, 0.1
+#: Seconds that it takes at most, also where packages are asked, and between two looks at whether all is known.
+SECONDS, ASKING, _PAUSE = 8.0, 45.0, 0.1
 
 
 def look_around(config: Config, environment_id: str) -> None:
@@ -61,22 +63,29 @@ def look(config: Config, environment_id: str, launcher: Launcher) -> None:
         # What was told the last time may be of long ago: this looks anew.
         target = reader.target(row, found, key, {})
         watch = Watch(lambda _, owner: cloud_of(settings, owner), spread=0.0)
-        reports = asyncio.run(_reports(watch, target, len(found)))
+        prober = Prober(config, launcher, effect_hosts.host)
+        reports = asyncio.run(_reports(watch, target, len(found), prober))
         service.record([(row.id, row.version, reader.told(row.id, reports))], mark)
     service.believe([mark], "", service.BELIEVED)
 
 
-async def _reports(watch: Watch, target: Mapping[str, Any], wanted: int) -> list[dict[str, Any]]:
+async def _reports(watch: Watch, target: Mapping[str, Any], wanted: int, prober: Prober) -> list[dict[str, Any]]:
     watch.put(target)
     work = asyncio.get_running_loop().create_task(watch.run())
     told: dict[str, dict[str, Any]] = {}
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until and not work.done():
+    begun, asked = time.monotonic(), False
+    while time.monotonic() - begun < (ASKING if asked else SECONDS) and not work.done():
+        for question in watch.questions():
+            asked = True
+            prober.begin(question)
+        for answer in prober.answers():
+            watch.answered(answer)
         for item in watch.changes():
             told |= {str(one["id"]): one for one in item["components"]}
         if len(told) == wanted:
             break
         await asyncio.sleep(_PAUSE)
+    prober.give_up()
     work.cancel()
     await asyncio.gather(work, return_exceptions=True)
     return list(told.values())

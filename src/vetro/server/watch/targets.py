@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,7 +32,8 @@ MOST_COMPONENTS, MOST_SERVERS, MOST_ALL_SERVERS = 1000, 200, 2000
 LONGEST = 255
 _URL = re.compile(r"https?://[^\s\"'<>]{1,500}|(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:\d{1,5}")
 
-#: Class, as headers name it -> what it declares: {health: [{property: value}]} (`Performance.lifecycle`).
+#: Class, as headers name it -> what it declares: {health: [{property: value}], methods: [{name, every}]}
+#: (`Performance.lifecycle`).
 Declared = Mapping[str, Mapping[str, Any]]
 
 
@@ -60,7 +62,7 @@ def class_texts(model: Mapping[str, Any]) -> list[str]:
 
 def id_in_rows(id: str) -> str:
     """The id of a component as rows have it: itself, or a digest of what a database would refuse."""
-    if len(id) <= LONGEST and _text(id) == id:
+    if len(id) <= LONGEST and plain_text(id) == id:
         return id
     return "sha256:" + hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -95,46 +97,55 @@ def components(
             continue
         machines -= len(theirs)
         checks = []
-        for check in list(_checks(own, classes, servers, theirs))[:MOST_OF_ONE]:
+        homes = {servers[one][0]: one for one in ids}
+        for check in islice(_checks(own, classes, servers, homes), MOST_OF_ONE):
             check["on"] = check["on"][:left]
-            if check["on"]:
+            if check["on"] or (check["kind"] == "method" and left):
                 checks.append(check)
-                left -= len(check["on"])
+                left -= len(check["on"]) or 1
         guesses = [] if checks else list(_guesses(own, [known[one] for one in ids], secrets))[:left]
         left -= len(guesses)
-        yield Component(id_in_rows(id), _text(label_of(application)), theirs, tuple(checks), tuple(guesses))
+        yield Component(id_in_rows(id), plain_text(label_of(application)), theirs, tuple(checks), tuple(guesses))
         count -= 1
         if not count:
             break
 
 
-def _text(told: str) -> str:
-    """A text of a model that every database and terminal can hold, and no longer than others."""
+def plain_text(told: str) -> str:
+    """A text of a tenant's that every database and terminal can hold, and no longer than others."""
     return told[:LONGEST].encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _server(obj: Mapping[str, Any]) -> tuple[str, str] | None:
     found = server_of(obj)
-    return None if found is None else (found[0], _text(found[1]))
+    return None if found is None else (found[0], plain_text(found[1]))
 
 
 def _checks(
-    own: list[Any], classes: Declared, servers: Mapping[str, tuple[str, str]], theirs: Mapping[str, str]
+    own: list[Any], classes: Declared, servers: Mapping[str, tuple[str, str]], homes: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
+    """What classes declare of these objects. ``homes``: servers of the component, id in the cloud -> object id."""
     for obj in own:
         seen: set[str] = set()
         for told in classes.get(type_of(obj), {}).get("health") or ():
-            check = _check(obj, told, servers, theirs)
+            check = _check(obj, told, servers, homes)
             if check is not None and check["name"] not in seen:
                 seen.add(check["name"])
                 yield check
+        for told in classes.get(type_of(obj), {}).get("methods") or ():
+            name = plain_text(str(told["name"]))
+            if name not in seen:
+                seen.add(name)
+                yield _method(obj, told, name)
 
 
 def _check(
-    obj: Mapping[str, Any], told: Mapping[str, Any], servers: Mapping[str, tuple[str, str]], theirs: Mapping[str, str]
+    obj: Mapping[str, Any], told: Mapping[str, Any], servers: Mapping[str, tuple[str, str]], homes: Mapping[str, str]
 ) -> dict[str, Any] | None:
     """A declared check with the values of the object; None for one that cannot be made as the object is."""
     kind = told.get("kind")
+    if kind == "command":
+        return _command(obj, told, servers, homes)
     if kind not in ("http", "https", "tcp"):
         return None
     port, path = _value(obj, told.get("port"), int), told.get("path") or "/"
@@ -143,21 +154,61 @@ def _check(
     port = {"http": 80, "https": 443}.get(kind) if told.get("port") is None else port
     if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536 or not isinstance(path, str):
         return None
-    on = list(theirs)
-    if told.get("on"):
-        on = [id for id, _ in (servers[name] for name in _named(obj.get(told["on"]), servers))]
-        on = [id for id in on if id in theirs]
     return {
         "object": id_in_rows(str(id_of(obj))),
-        "name": _text(told.get("name") or f"{kind} {port}"),
+        "name": plain_text(told.get("name") or f"{kind} {port}"),
         "kind": kind,
-        "on": on,
+        "on": list(_on(obj, told, servers, homes)),
         "port": port,
         "path": path[:1024] if path.startswith("/") else "/" + path[:1023],
         "expect": list(told.get("expect") or ()),
         "every": max(10, int(told.get("every") or 30)),
         "grace": max(0, int(told.get("grace") or 0)),
     }
+
+
+def _command(
+    obj: Mapping[str, Any], told: Mapping[str, Any], servers: Mapping[str, tuple[str, str]], homes: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """A command on servers; ``machines``: id in the cloud -> id of the server object."""
+    run = told.get("run")
+    if not isinstance(run, str) or not run:
+        return None
+    on = _on(obj, told, servers, homes)
+    return {
+        "object": id_in_rows(str(id_of(obj))),
+        "name": plain_text(told.get("name") or run[:64]),
+        "kind": "command",
+        "on": list(on),
+        "machines": on,
+        "run": run,
+        "every": max(60, int(told.get("every") or 60)),
+        "grace": max(0, int(told.get("grace") or 0)),
+    }
+
+
+def _method(obj: Mapping[str, Any], told: Mapping[str, Any], name: str) -> dict[str, Any]:
+    own = str(id_of(obj))
+    return {
+        "object": id_in_rows(own),
+        "name": name,
+        "kind": "method",
+        "on": [],
+        "id": own,
+        "method": str(told["name"]),
+        "every": max(300, int(told.get("every") or 300)),
+        "grace": max(0, int(told.get("grace") or 0)),
+    }
+
+
+def _on(
+    obj: Mapping[str, Any], told: Mapping[str, Any], servers: Mapping[str, tuple[str, str]], homes: Mapping[str, str]
+) -> dict[str, str]:
+    """The servers that a check asks: id in the cloud -> id of the object."""
+    if not told.get("on"):
+        return dict(homes)
+    named = _named(obj.get(told["on"]), servers)
+    return {servers[name][0]: name for name in named if servers[name][0] in homes}
 
 
 def _value(obj: Mapping[str, Any], told: Any, kind: type) -> Any:

@@ -38,6 +38,7 @@ from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
 from vetro.server.watch import drift, metrics, recovery, repair, service
+from vetro.server.watch.prober import Prober
 from vetro.server.watch.target_reader import TargetReader
 from vetro.yaql.errors import VetroError
 
@@ -76,6 +77,7 @@ class Watcher:
         self._member = member
         self._hosts = hosts
         self._reader = TargetReader(config, launcher)
+        self._prober = Prober(config, launcher, hosts)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="vetro watcher", daemon=True)
         self._process: HostPort | None = None
@@ -148,6 +150,8 @@ class Watcher:
             if time.monotonic() - self._heard > SILENT:
                 raise HostUnavailable("the process that watches says nothing")
             self._start()
+            for answer in self._prober.answers():
+                self._send({"t": "answers", **answer})
             if self._due("metrics", metrics.TURN):
                 self._metrics.write()
             if self._told and self._due("write", _COLLECT):
@@ -243,6 +247,7 @@ class Watcher:
     def _rest(self, *ids: str) -> None:
         """These are looked at anew, when there is nothing against it."""
         if ids:
+            self._prober.give_up(ids)
             self._send({"t": "drop", "ids": list(ids)})
         for id in ids:
             self._told.pop(id, None)
@@ -281,6 +286,8 @@ class Watcher:
             for item in message["environments"] if message["t"] == "metrics" else ():
                 if item["id"] in self._watched:
                     self._metrics.add(item["id"], item["at"], item["servers"])
+            for item in message["environments"] if message["t"] == "questions" else ():
+                self._prober.begin(item)
             for item in message["environments"] if message["t"] == "contents" else ():
                 if item["id"] in self._watched and self._watched[item["id"]][0] == item["number"]:
                     self._listed[item["id"]] = item
@@ -330,6 +337,7 @@ class Watcher:
             self._give_up(id, Text("its health cannot be written"))
 
     def _end(self) -> None:
+        self._prober.give_up()
         process, self._process = self._process, None
         self._watched, self._told, self._clouds, self._later, self._listed = {}, {}, set(), {}, {}
         self._mark = new_id()
