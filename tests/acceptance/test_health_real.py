@@ -60,13 +60,34 @@ Methods:
     Body:
       - conf:Linux.runCommand($.instance.agent, 'systemctl stop say', 'Hush')
 """
+#: It also says how it is, by a command and by a method.
+ASKED = (
+    TALKER.replace(
+        "Properties:",
+        "  - l:Health: {name: word, kind: command, run: 'cat /srv/say/word', every: 60, grace: 0}\nProperties:",
+    )
+    + """\
+  mood:
+    Meta: {l:HealthCheck: {grace: 0}}
+    Body:
+      - $text: conf:Linux.runCommand($.instance.agent, 'cat /srv/say/mood || echo well').stdout
+      - If: $text.startsWith('well')
+        Then:
+          - Return: true
+      - Return: {state: Degraded, text: $text}
+  lose:
+    Scope: Public
+    Body:
+      - conf:Linux.runCommand($.instance.agent, 'rm /srv/say/word; echo sad > /srv/say/mood', 'Lose')
+"""
+)
 
 
-def archive() -> bytes:
+def archive(talker: str = TALKER) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as file:
         file.writestr("manifest.yaml", MANIFEST)
-        file.writestr("Classes/Talker.yaml", TALKER)
+        file.writestr("Classes/Talker.yaml", talker)
     return data.getvalue()
 
 
@@ -85,9 +106,9 @@ class Place:
         assert status < 300, (method, path, status, answer[:2000])
         return json.loads(answer) if answer else None
 
-    def upload(self) -> None:
+    def upload(self, talker: str = TALKER) -> None:
         head = b'--b\r\nContent-Disposition: form-data; name="archive"; filename="t.zip"\r\n'
-        body = head + b"Content-Type: application/zip\r\n\r\n" + archive() + b"\r\n--b--\r\n"
+        body = head + b"Content-Type: application/zip\r\n\r\n" + archive(talker) + b"\r\n--b--\r\n"
         self.ask("POST", "/packages", body, "multipart/form-data; boundary=b")
 
     def deploy(self) -> str:
@@ -195,6 +216,36 @@ def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
     assert [state for state, after in zip(states, [*states[1:], ""], strict=True) if state != after] == [
         "running", "down", "running", "down", "running",
     ]  # fmt: skip
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+def test_what_a_command_and_a_method_say_of_a_real_server(place: Place) -> None:
+    """Down only after three failures that are a minute apart; a method is heard at once, when it is asked."""
+    place.upload(ASKED)
+    id = place.deploy()
+    place.until(id, "running", 60)
+    (component,) = place.ask("GET", f"/environments/{id}/health")["components"]
+    assert {(check["name"], check["state"]) for check in component["checks"]} == {
+        ("page", "running"), ("word", "running"), ("mood", "running"),
+    }  # fmt: skip
+    place.act(id, "lose")
+    begun = time.monotonic()
+    found = dict[str, tuple[str, str]]()
+    while set(found) != {"word", "mood"}:
+        assert time.monotonic() - begun < 480, found
+        (component,) = place.ask("GET", f"/environments/{id}/health")["components"]
+        for check in component["checks"]:
+            if check["name"] != "page" and check["state"] != "running" and check["name"] not in found:
+                found[check["name"]] = check["state"], check["text"]
+                print(f"{check['name']} is {check['state']} after {time.monotonic() - begun:.0f} s: {check['text']}")
+        time.sleep(0.5)
+    assert found["word"] == ("down", "it ended with 1: cat: /srv/say/word: No such file or directory")
+    assert found["mood"] == ("degraded", "sad")
+    place.until(id, "down", 60)
+    kinds = {task["kind"] for task in place.ask("GET", "/tasks")["items"]}
+    assert kinds == {"deploy", "action"}
+    assert place.ask("GET", f"/environments/{id}")["status"] == "ready"
 
 
 def planned(place: Place, path: str, body: Any = None) -> dict[str, Any]:

@@ -133,7 +133,9 @@ class Conversation:
         timeout: float = 30.0,
         identities: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
         on_note: Note = lambda kind, args: None,
+        handlers: Mapping[str, Handler] | None = None,
     ) -> None:
+        """``handlers`` perform effects that it may ask for before the first question."""
         nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
         self._task = task
         self._process = launcher.start()
@@ -144,6 +146,7 @@ class Conversation:
         self.asked = 0
         self._key = ""
         with self._ending():
+            self._asking.extend(timeout, handlers or {})
             self._asking.send(task)
             self._key, _ = self._asking.next_question()
 

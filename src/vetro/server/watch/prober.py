@@ -141,10 +141,14 @@ class Prober:
         results: dict[str, Any],
     ) -> None:
         until = time.monotonic() + _WHOLE
-        identities = spec.identities(SYSTEM, row)
+        identities, handlers = spec.identities(SYSTEM, row), effects.handlers(EFFECTS)
         try:
-            talk = Conversation(task, launcher=self._launcher, timeout=_BEGIN, identities=identities)
+            talk = Conversation(
+                task, launcher=self._launcher, timeout=_BEGIN, identities=identities, handlers=handlers
+            )
         except AskFailed as error:
+            if effects.ended or effects.trouble:
+                return
             why = Text("it cannot be asked: {why}", why=plain_text(error.message))
             results |= {check["key"]: encode_messages({"state": Known.DEGRADED.value, "text": why}) for check in checks}
             return
@@ -158,7 +162,7 @@ class Prober:
                 if told is None:
                     try:
                         asked = {**check, "seconds": int(EFFECT)}
-                        told = talk.ask(asked, timeout=_ANSWER, handlers=effects.handlers(EFFECTS))
+                        told = talk.ask(asked, timeout=_ANSWER, handlers=handlers)
                     except AskFailed as error:
                         told = {"state": Known.DEGRADED.value, "why": "threw", "text": error.message}
                     if effects.ended or effects.trouble:
