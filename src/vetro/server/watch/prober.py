@@ -143,9 +143,7 @@ class Prober:
         until = time.monotonic() + _WHOLE
         identities, handlers = spec.identities(SYSTEM, row), effects.handlers(EFFECTS)
         try:
-            talk = Conversation(
-                task, launcher=self._launcher, timeout=_BEGIN, identities=identities, handlers=handlers
-            )
+            talk = Conversation(task, launcher=self._launcher, timeout=_BEGIN, identities=identities, handlers=handlers)
         except AskFailed as error:
             if effects.ended or effects.trouble:
                 return
