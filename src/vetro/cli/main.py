@@ -15,6 +15,8 @@ COMMANDS: Table = {
     "plan": ("env_history:plan_command", "Show what deploying an environment would do."),
     "log": ("env_tasks:log_command", "Print what an environment reported."),
     "logs": ("logs:command", "Print what the servers of an environment say: console, journal."),
+    "exec": ("exec:exec_command", "Run a command in a server."),
+    "ssh": ("exec:ssh_command", "Open a terminal in a server."),
     "history": ("env_history:history_command", "List the states of an environment, compare two of them."),
     "action": ("env_lifecycle:action_command", "Run an action of an application."),
     "package": ("package:command", "Create, build and publish packages."),

@@ -179,6 +179,56 @@ class ShowsJournals(Protocol):
         ...  # pragma: no cover - protocol
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command that is to run in a server, as its root."""
+
+    #: The program with its arguments.
+    words: Sequence[str]
+    #: Columns and rows of its terminal; None: it has none, and what it writes to both streams is told apart.
+    terminal: tuple[int, int] | None = None
+    #: Whether it gets input; without, it finds the end of it at once. With a terminal it always does.
+    input: bool = False
+    #: Where the socket is made that takes its input: a new name in a folder that nobody else may enter.
+    socket: Path
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEvent:
+    """Something that a command wrote (``stdout``, also that of a terminal, ``stderr``), got (``input``), or its end."""
+
+    kind: Literal["stdout", "stderr", "input", "exit"]
+    data: bytes = b""
+    #: The status that it ended with.
+    code: int = 0
+
+
+class RunningCommand(Protocol):
+    """A command that runs in a server. It ends when it is closed, or the process that has it ends."""
+
+    def read(self, timeout: float) -> CommandEvent | None:
+        """What comes next; None after ``timeout`` seconds. ``exit`` is the last. Raises `CloudError`.
+
+        A command that writes more than is read waits.
+        """
+        ...  # pragma: no cover - protocol
+
+    def close(self) -> None:
+        """Ends the command with its session: what it left running on purpose, daemons, goes on."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class RunsCommands(Protocol):
+    """A cloud that runs commands in servers (`Capabilities.commands`)."""
+
+    def run_command(self, owner: Owner, server: str, command: Command) -> RunningCommand:
+        """Starts a command in a server (by id). Raises `NotFound`, `NotAvailable`, and `CloudError` with the reason,
+        where the server does not run for example.
+        """
+        ...  # pragma: no cover - protocol
+
+
 @runtime_checkable
 class ListsServers(Protocol):
     """A cloud that tells the states of many environments' servers at once."""
@@ -368,6 +418,8 @@ class Capabilities:
     consoles: Literal["none", "log", "terminal"] = "log"
     #: What the services of a running server said can be read; such a cloud is a `ShowsJournals`.
     journals: bool = False
+    #: Commands can be run in servers, also with a terminal; such a cloud is a `RunsCommands`.
+    commands: bool = False
     #: Volumes are there as records, or can be attached to servers.
     volumes: Literal["none", "record", "attach"] = "none"
     volume_snapshots: bool = False

@@ -105,6 +105,8 @@ reader  GET          /v2/environments/{environment_id}/metrics
 reader  GET          /v2/environments/{environment_id}/drift
 member  POST         /v2/environments/{environment_id}/repair
 member  GET          /v2/environments/{environment_id}/servers
+member  POST         /v2/environments/{environment_id}/servers/{server}/commands
+member  POST         /v2/environments/{environment_id}/commands/{command}/input
 member  GET          /v2/environments/{environment_id}/servers/{server}/log
 member  POST         /v2/environments/{environment_id}/realize
 member  POST         /v2/environments/{environment_id}/restart

@@ -59,6 +59,8 @@ _ROUTES: Final = tuple(
         ("POST", "/environments/{}/realize", "environments:realize_environment", "names"),
         ("GET", "/environments/{}/servers", "servers:list_servers"),
         ("GET", "/environments/{}/servers/{}/log", "servers:read_server_log"),
+        ("POST", "/environments/{}/servers/{}/commands", "servers:run_command", "names"),
+        ("POST", "/environments/{}/commands/{}/input", "servers:send_input", "names"),
         ("GET", "/environments/{}/packages", "local:list_packages"),
         ("GET", "/environments/{}/states", "local:list_states"),
         ("GET", "/environments/{}/states/{int}", "local:show_state"),
@@ -210,6 +212,13 @@ class LocalClient(Client):
     def post_long(self, path: str, body: Any) -> Any:
         """See `Client.post_long`."""
         return self.ask("POST", path, body)
+
+    def events(self, path: str, body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+        """See `Client.events`."""
+        route, values = _found("POST", path)
+        whose, _, name = route.answer.partition(":")
+        with refusals():
+            yield from _function(f"vetro.server.api.answers.{whose}", name)(self.workspace.caller, *values, **body)
 
     def put(self, path: str, body: Any, **params: Any) -> Any:
         """See `Client.put`."""

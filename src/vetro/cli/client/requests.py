@@ -121,6 +121,25 @@ class Client:
         """What a POST answers that may take minutes."""
         return self.data(self.send("POST", path, json=body, timeout=LONG))
 
+    def events(self, path: str, body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The events that a POST answers as they come, kind and data; kinds that are '' say nothing."""
+        import httpx
+
+        try:
+            with self.http.stream("POST", f"/v2{path}", json=body) as response:
+                if response.status_code >= 300:
+                    response.read()
+                    raise _refusal(self.context, response)
+                kind = ""
+                for line in response.iter_lines():
+                    name, _, value = line.partition(": ")
+                    if name == "event":
+                        kind = value
+                    elif name == "data":
+                        yield kind, json.loads(value)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise failure_of(self.context, error) from None
+
     def put(self, path: str, body: Any, **params: Any) -> Any:
         """What a PUT answers."""
         return self.data(self.send("PUT", path, json=body, params=_params(params)))

@@ -37,7 +37,7 @@ from vetro.clouds.drivers.values import (
     Text,
     ValueInvalid,
 )
-from vetro.clouds.interface import Channel, Owner, ServerMetrics
+from vetro.clouds.interface import Channel, Command, Owner, RunningCommand, ServerMetrics
 
 #: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; UNKNOWN: the machine that has
 #: it does not answer, so nothing is done about it. See `ServerDriver.statuses`.
@@ -362,6 +362,15 @@ class JournalDriver(Protocol):
 
     def journal(self, server: str, lines: int = 200) -> str:
         """The last lines that the services of a running server said; the server's own program reads them."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class CommandDriver(Protocol):
+    """A driver that runs commands in its servers."""
+
+    def run_command(self, server: str, command: Command) -> RunningCommand:
+        """Starts a command as root of a running server (not of this machine)."""
         ...  # pragma: no cover - protocol
 
 

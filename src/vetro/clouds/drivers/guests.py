@@ -21,8 +21,9 @@ from vetro.clouds.drivers.quarantine import held, lift, over, put, until
 from vetro.clouds.guest import first_files
 from vetro.clouds.guest.commands import configure, get_file, journal, put_file, signals
 from vetro.clouds.guest.exec import Output
+from vetro.clouds.guest.running_command import Entry, GuestCommand
 from vetro.clouds.images.store import ImageStore, delete_tree
-from vetro.clouds.interface import Channel, Channels, NotAvailable, Owner
+from vetro.clouds.interface import Channel, Channels, Command, NotAvailable, Owner, RunningCommand
 
 
 class Guest(Protocol):
@@ -46,6 +47,10 @@ class Guest(Protocol):
 
     def execute(self, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
         """Runs a command in it. Raises `GuestCommandFailed`."""
+        ...  # pragma: no cover - protocol
+
+    def entry(self, command: Command) -> Entry:
+        """How a command gets into it that runs on. Raises `GuestCommandFailed`."""
         ...  # pragma: no cover - protocol
 
     def stop(self) -> None:
@@ -198,6 +203,10 @@ class GuestDriver(ABC, Generic[GuestT]):
     def execute(self, server: str, command: Sequence[str], *, input: bytes = b"", timeout: float = 60) -> Output:
         """Runs a command as root of a server (not of this machine). Raises `GuestCommandFailed`."""
         return self._known(server).execute(command, input=input, timeout=timeout)
+
+    def run_command(self, server: str, command: Command) -> RunningCommand:
+        """Starts a command as root of a server (not of this machine) that runs on. Raises `GuestCommandFailed`."""
+        return GuestCommand(self._known(server).entry(command), command)
 
     def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
         """Writes a file, as the guest's own root would."""

@@ -79,6 +79,7 @@ class NspawnKind(GuestKind[StackSettings]):
             walls="full",
             agents="stream",
             journals=True,
+            commands=True,
             volumes="record",
             networks="own",
             groups="full",

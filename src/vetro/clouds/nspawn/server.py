@@ -24,8 +24,10 @@ from vetro.clouds.guest.commands import plain_lines
 from vetro.clouds.guest.exec import Output, collect, nsenter
 from vetro.clouds.guest.files import read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
+from vetro.clouds.guest.running_command import Entry, open_terminal
 from vetro.clouds.images.shift import RANGE
 from vetro.clouds.images.store import Image, delete_tree
+from vetro.clouds.interface import Command
 from vetro.clouds.nspawn import links, namespaces, supervisor
 from vetro.clouds.nspawn.cgroups import Cgroup, Cgroups
 from vetro.clouds.nspawn.registry import PROPAGATE
@@ -271,17 +273,29 @@ class NspawnServer:
         self, command: Sequence[str], *, input: bytes = b"", timeout: float = 60, env: Mapping[str, str] | None = None
     ) -> Output:
         """Runs a command as the guest's root. Raises `GuestCommandFailed` when it does not run or takes too long."""
-        leader = self.leader()
-        if leader is None:
-            raise GuestCommandFailed(f"the server {self.id} does not run: {self.why()}")
-        launch = load(self.folder / "launch.json") or {}
-        words = nsenter(leader, self._inner(launch), command, env or {})
+        _, words = self._into(command, env or {})
         try:
             return collect(words, input=input, timeout=timeout, what=f"'{command[0]}' in the server {self.id}")
         except GuestCommandFailed:
             if not self.alive():
                 raise GuestCommandFailed(f"the server {self.id} stopped meanwhile: {self.why()}") from None
             raise
+
+    def entry(self, command: Command) -> Entry:
+        """How a command gets into it, with a terminal of its own if it wants one. Raises `GuestCommandFailed`."""
+        env = {} if command.terminal is None else {"TERM": "xterm-256color"}
+        leader, words = self._into(command.words, env)
+        if command.terminal is None:
+            return Entry(words)
+        return Entry(words, open_terminal(f"/proc/{leader}/root", int(load(self.folder / "launch.json")["uid"])))
+
+    def _into(self, command: Sequence[str], env: Mapping[str, str]) -> tuple[int, list[str]]:
+        """Its first process, and the words that run a command in it. Raises `GuestCommandFailed`."""
+        leader = self.leader()
+        if leader is None:
+            raise GuestCommandFailed(f"the server {self.id} does not run: {self.why()}")
+        launch = load(self.folder / "launch.json") or {}
+        return leader, nsenter(leader, self._inner(launch), command, env)
 
     def _inner(self, launch: Mapping[str, Any]) -> list[str]:
         """Control groups to enter: in version 2 a group with groups below takes no process, so the guest's init's."""

@@ -54,6 +54,7 @@ class ProotKind(GuestKind[StackSettings]):
             walls="none",
             agents="stream",
             journals=True,
+            commands=True,
             volumes="record",
             power=True,
             machines="host",

@@ -15,11 +15,14 @@ from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBo
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import load, load_server, save
 from vetro.clouds.drivers.tools import run
+from vetro.clouds.guest.command_process import STATUS
 from vetro.clouds.guest.commands import LARGEST_LOG, plain_lines
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output, guest_environment
 from vetro.clouds.guest.files import read_end, read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
+from vetro.clouds.guest.running_command import Entry
 from vetro.clouds.images.store import delete_tree
+from vetro.clouds.interface import Command
 from vetro.clouds.proot import systemctl
 
 #: Where a command that is executed finds the folder for its exit status.
@@ -186,6 +189,15 @@ class ProotServer:
                 raise GuestCommandFailed(f"'{command[0]}' in the server {self.id} did not end within {timeout:g} s")
             streams = [_read(place / name) for name in ("out", "err")]
         return Output(streams[0][0], streams[1][0], code, streams[0][1] or streams[1][1])
+
+    def entry(self, command: Command) -> Entry:
+        """How a command gets into it. Raises `GuestCommandFailed`. Proot may stay when it has ended (`execute`)."""
+        if not self.alive():
+            raise GuestCommandFailed(f"the server {self.id} does not run")
+        env = {} if command.terminal is None else {"TERM": "xterm-256color"}
+        inner = ["sh", "-c", f'"$@" {STATUS}>&-; echo $? >&{STATUS}', "sh", *command.words]
+        terminal = None if command.terminal is None else os.openpty()
+        return Entry(self.words(inner, env), terminal, status=True)
 
     def _await(self, place: Path, timeout: float) -> int | None:
         """Exit status of a command; None when it was ended because it took too long."""

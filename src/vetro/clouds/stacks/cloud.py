@@ -9,16 +9,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import JournalDriver, MeasuringDriver, RoutingDriver, ServerDriver
+from vetro.clouds.drivers.base import CommandDriver, JournalDriver, MeasuringDriver, RoutingDriver, ServerDriver
 from vetro.clouds.interface import (
     Capabilities,
     Catalog,
     Channel,
     CloudError,
+    Command,
     NotAvailable,
     NotFound,
     Owner,
     PowerAction,
+    RunningCommand,
     ServerMetrics,
     ServerState,
     StackChange,
@@ -202,6 +204,13 @@ class StackCloud:
         if not isinstance(self.driver, JournalDriver):
             raise NotAvailable(f"servers of kind '{self.name}' have no journal that could be read")
         return self.driver.journal(server, lines)
+
+    def run_command(self, owner: Owner, server: str, command: Command) -> RunningCommand:
+        """See `RunsCommands.run_command`."""
+        self._own_server(owner, server)
+        if not isinstance(self.driver, CommandDriver):
+            raise NotAvailable(f"servers of kind '{self.name}' run no commands")
+        return self.driver.run_command(server, command)
 
     def _own_server(self, owner: Owner, server: str) -> None:
         """Raises `NotFound` for what is no server (by id) of this owner."""

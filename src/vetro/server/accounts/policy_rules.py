@@ -55,6 +55,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "plan_environment": (WRITER, "find out what a deployment would do (Vetro's)"),
     "power_environment": (WRITER, "start, stop and restart servers of an environment (Vetro's)"),
     "read_server_logs": (WRITER, "see servers of an environment, read their consoles and journals (Vetro's)"),
+    "run_server_commands": (WRITER, "run commands and terminals as root of servers of an environment (Vetro's)"),
     "manage_notices": (WRITER, "read and change who is told what happens in the project (Vetro's)"),
     "report_environment": (WRITER, "get the report about an environment for whoever helps (Vetro's)"),
     "show_history": (ANYBODY, "read earlier states of an environment and their differences (Vetro's)"),

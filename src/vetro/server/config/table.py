@@ -136,6 +136,16 @@ SETTINGS: Final[Sequence[Setting]] = (
         "task processes that answer such questions at once, at most one a project if others wait",
         least=1,
     ),
+    Setting("commands.each_person", int, 8, "commands and terminals in servers that a person has at once", least=1),
+    Setting("commands.each_environment", int, 24, "how many there are at once in an environment", least=1),
+    Setting("commands.seconds", float, 28800.0, "how long such a command may run", least=1),
+    Setting(
+        "commands.idle_seconds",
+        float,
+        1800.0,
+        "how long a terminal may stay without anything typed or written",
+        least=1,
+    ),
     Setting(
         "cloud.kind",
         str,

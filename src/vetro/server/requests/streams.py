@@ -41,11 +41,15 @@ def stopping() -> bool:
     return bool(folder) and Path(str(folder), "stopping").exists()
 
 
-def event_stream(parts: Callable[[], Iterator[bytes | str]], project_id: str = "") -> HttpResponseBase:
+def event_stream(
+    parts: Callable[[], Iterator[bytes | str]], project_id: str = "", *, once: bool = False
+) -> HttpResponseBase:
     """A response that sends what ``parts()`` yields. It is not called where there are too many streams already, in all
-    or of the project."""
+    or of the project: the browser is told to come again, or, for what is asked for ``once``, `TooMany` is raised."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if not _take(project_id):
+        if once:
+            raise _too_many("end a command or a terminal, or close a page that follows what happens")
         return HttpResponse(f"retry: {RETRY_MS}\n\n", content_type="text/event-stream", headers=headers)
     return StreamingHttpResponse(_Counted(parts, project_id), content_type="text/event-stream", headers=headers)
 
@@ -53,11 +57,7 @@ def event_stream(parts: Callable[[], Iterator[bytes | str]], project_id: str = "
 def text_stream(parts: Callable[[], Iterator[str]], name: str, project_id: str) -> HttpResponseBase:
     """A response that sends text as it is read; ``name`` is that of the file where it is saved. Raises `TooMany`."""
     if not _take(project_id):
-        raise TooMany(
-            "Too many event streams are open and logs being read.",
-            hint="read one log after the other",
-            details={"retry_after": 2},
-        )
+        raise _too_many("read one log after the other")
 
     def encoded() -> Iterator[bytes]:
         for part in parts():
@@ -67,6 +67,10 @@ def text_stream(parts: Callable[[], Iterator[str]], name: str, project_id: str) 
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["X-Content-Type-Options"] = "nosniff"
     return answer
+
+
+def _too_many(hint: str) -> TooMany:
+    return TooMany("Too many event streams are open and logs being read.", hint=hint, details={"retry_after": 2})
 
 
 def _take(project_id: str) -> bool:

@@ -65,13 +65,13 @@ class ServerLog:
 
 def sources(caller: Caller, environment_id: str) -> tuple[Source, ...]:
     """What can be read of the servers of an environment. Raises `NotFound`."""
-    return _sources(_row(caller, environment_id))
+    return _sources(row_of(caller, environment_id))
 
 
 def servers(caller: Caller, environment_id: str) -> list[Server]:
     """The servers of an environment, also those that a task makes just now. Raises `NotFound`, `Unavailable`."""
-    row = _row(caller, environment_id)
-    found = _ask(row, lambda cloud, owner: cloud.servers(owner))
+    row = row_of(caller, environment_id)
+    found = ask(row, lambda cloud, owner: cloud.servers(owner))
     return _described(found, _machines(caller, environment_id))
 
 
@@ -83,7 +83,7 @@ def read(
     ``what``: the server by its id or name, or a component that has a single one. Raises `NotFound`, `Conflict` where
     several are meant, `Invalid` for a mark that is none, `Unavailable` where the cloud does not tell.
     """
-    row = _row(caller, environment_id)
+    row = row_of(caller, environment_id)
     known = _machines(caller, environment_id)
     if after:
         _parsed(after)
@@ -98,7 +98,7 @@ def read(
             raise NotAvailable(Text("servers of this cloud have no {source} that could be read", source=source))
         return server, cloud.journal(owner, server.id, _WINDOW)
 
-    server, text = _ask(row, look)
+    server, text = ask(row, look)
     lines = plain_lines(text, _WINDOW).split("\n") if text else []
     fresh, missed = since(lines, after)
     missed = missed or (bool(after) and len(fresh) > most)
@@ -155,7 +155,7 @@ def _digest(lines: Sequence[str]) -> str:
     ).hexdigest()
 
 
-def _row(caller: Caller, environment_id: str) -> Environment:
+def row_of(caller: Caller, environment_id: str) -> Environment:
     return Environment.objects.get(id=lookup.environment(caller, environment_id))
 
 
@@ -180,9 +180,9 @@ def _sources(row: Environment) -> tuple[Source, ...]:
     return ("console", "journal") if able is not None and able.journals else ("console",)
 
 
-def _ask(row: Environment, look: Callable[[Cloud, Owner], Answer]) -> Answer:
+def ask(row: Environment, look: Callable[[Cloud, Owner], Answer]) -> Answer:
     """What the cloud of an environment says. Raises `Unavailable` where it does not, or is not here."""
-    owner = Owner(row.project_id, row.id, "logs")
+    owner = Owner(row.project_id, row.id, "servers")
     folder = config().path("cloud.directory")
     if isinstance(cloud_settings.kind(config(), row.cloud), DriverKind) and not (folder / "cloud.db").exists():
         raise Unavailable(

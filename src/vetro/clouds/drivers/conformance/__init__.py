@@ -20,6 +20,7 @@ from vetro.clouds.drivers.conformance.core import Core
 from vetro.clouds.drivers.conformance.facets import (
     Agents,
     Claims,
+    Commands,
     Configurations,
     Consoles,
     FloatingAddresses,
@@ -40,6 +41,7 @@ class DriverConformance(
     Power,
     Consoles,
     Journals,
+    Commands,
     Measurements,
     Configurations,
     Volumes,

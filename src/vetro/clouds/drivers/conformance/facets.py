@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import tempfile
 import time
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any
 from unittest import SkipTest
 
 from vetro.clouds.drivers.base import (
+    CommandDriver,
     ConfigResult,
     ConfigSpec,
     DriverError,
@@ -28,7 +30,16 @@ from vetro.clouds.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
-from vetro.clouds.interface import MeasuresServers, Message, NotAvailable, NotFound, PowerAction
+from vetro.clouds.guest.running_command import send_input
+from vetro.clouds.interface import (
+    Command,
+    MeasuresServers,
+    Message,
+    NotAvailable,
+    NotFound,
+    PowerAction,
+    RunningCommand,
+)
 from vetro.clouds.interface import Power as Switches
 from vetro.clouds.quotas import QuotaExceeded
 
@@ -170,6 +181,82 @@ class Journals(DriverCase):
             except DriverError:
                 return
             raise AssertionError("nobody reads the journal of a server that does not run")
+
+
+class Commands(DriverCase):
+    """`Capabilities.commands`."""
+
+    def test_a_command_is_told_apart_from_its_errors_and_ends_with_its_status(self) -> None:
+        """What it is given it reads; only in a server that runs."""
+        self._needs_execution()
+        self._needs(commands=(True,))
+        with self._cloud() as driver, tempfile.TemporaryDirectory() as folder:
+            assert isinstance(driver, CommandDriver)
+            spec = self._server(1)
+            driver.create(spec)
+            words = ("sh", "-c", 'read word; echo "$1 $word"; echo bad >&2; cat; exit 7', "sh", "a b")
+            command = Command(words=words, input=True, socket=Path(folder, "one"))
+            running = driver.run_command(spec.id, command)
+            try:
+                assert send_input(command.socket, b"you\nrest", end=True) == "ok"
+                said, code = self._said(running)
+            finally:
+                running.close()
+            assert (said["stdout"], said["stderr"], code) == (b"a b you\nrest", b"bad\n", 7)
+            driver.stop(spec.id)
+            try:
+                driver.run_command(spec.id, replace(command, socket=Path(folder, "two")))
+            except DriverError:
+                return
+            raise AssertionError("nobody runs a command in a server that does not run")
+
+    def test_a_terminal_has_a_size_and_ends_with_who_has_it(self) -> None:
+        """What is typed is shown and done; nothing of the session stays when it is closed."""
+        self._needs_execution()
+        self._needs(commands=(True,))
+        with self._cloud() as driver, tempfile.TemporaryDirectory() as folder:
+            assert isinstance(driver, CommandDriver)
+            spec = self._server(1)
+            driver.create(spec)
+            command = Command(words=("sh", "-i"), terminal=(91, 33), socket=Path(folder, "one"))
+            running = driver.run_command(spec.id, command)
+            try:
+                assert (
+                    send_input(command.socket, b"tty && stty size && sh -c 'echo $((40 + 2)); exec sleep 4321'\n")
+                    == "ok"
+                )
+                assert b"33 91" in self._until(running, b"42")
+                assert send_input(command.socket, b"\x03", size=(70, 20)) == "ok"
+                assert send_input(command.socket, b"stty size; sleep 4321\n") == "ok"
+                self._until(running, b"20 70")
+            finally:
+                running.close()
+            listed = Command(words=("sh", "-c", "cat /proc/[0-9]*/cmdline"), socket=Path(folder, "two"))
+            running = driver.run_command(spec.id, listed)
+            try:
+                said, _ = self._said(running)
+            finally:
+                running.close()
+            assert b"sleep\x004321" not in said["stdout"]
+
+    def _said(self, running: RunningCommand) -> tuple[dict[str, bytes], int]:
+        """What a command writes to its end, and its status."""
+        said = {"stdout": b"", "stderr": b"", "input": b""}
+        while True:
+            event = running.read(self.patience)
+            assert event is not None, said
+            if event.kind == "exit":
+                return said, event.code
+            said[event.kind] += event.data
+
+    def _until(self, running: RunningCommand, text: bytes) -> bytes:
+        """What a command writes until it has written this."""
+        said = b""
+        while text not in said:
+            event = running.read(self.patience)
+            assert event is not None and event.kind != "exit", said
+            said += event.data
+        return said
 
 
 class Measurements(DriverCase):
@@ -470,8 +557,8 @@ class Claims(DriverCase):
     """Capabilities for which a driver has to offer an interface."""
 
     def test_nothing_is_claimed_without_an_interface(self) -> None:
-        """Several machines need `Placement`, journals `JournalDriver`; terminals and snapshots of servers have no
-        interface for drivers yet.
+        """Several machines need `Placement`, journals `JournalDriver`, commands `CommandDriver`; consoles that are
+        terminals and snapshots of servers have no interface for drivers yet.
 
         Whoever can start and stop servers at all says so: every driver can.
         """
@@ -484,5 +571,6 @@ class Claims(DriverCase):
             try:
                 assert able.members == hasattr(driver, "member"), "members are claimed where Placement is there"
                 assert able.journals == isinstance(driver, JournalDriver)
+                assert able.commands == isinstance(driver, CommandDriver)
             finally:
                 driver.close()

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Annotated, Any
 
-from django.http import FileResponse, HttpRequest
+from django.http import FileResponse, HttpRequest, HttpResponseBase
 from ninja import Field, Query, Schema
 
+from vetro.server.accounts.policy import enforce
 from vetro.server.api.answers import servers as answers
-from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Routes
+from vetro.server.api.v2.access import find_caller, who
+from vetro.server.api.v2.routes import Answer, Routes, nothing
+from vetro.server.environments import lookup
+from vetro.server.errors import Forbidden
+from vetro.server.requests.streams import event_stream
+from vetro.server.servers.commands import LARGEST_INPUT
 from vetro.server.servers.logs import MOST, Source
 
 routes = Routes("servers")
@@ -69,6 +77,99 @@ def read_server_log(
     To follow it, ask again with `after`, once a second or less often.
     """
     return answers.read_server_log(who(request), environment_id, server, source=source, lines=lines, after=after)
+
+
+class Size(Schema):
+    """A terminal."""
+
+    columns: int = Field(ge=1, le=1000)
+    rows: int = Field(ge=1, le=1000)
+
+
+class CommandWanted(Schema):
+    """A command for a server."""
+
+    command: list[str] = Field([], max_length=1000, description="The program with its arguments; none: a shell.")
+    terminal: Size | None = Field(None, description="null: none, and both streams are told apart.")
+    input: bool = Field(False, description="It gets input. With a terminal it always does.")
+
+
+class CommandInput(Schema):
+    """Input of a command."""
+
+    data: str = Field("", max_length=(LARGEST_INPUT + 2) // 3 * 4, description="Base64.")
+    end: bool = Field(False, description="No more follows. Terminals have their own way: Ctrl-D.")
+    terminal: Size | None = Field(None, description="The size that the terminal has now.")
+
+
+_STREAM = {
+    "responses": {
+        200: {
+            "description": "`event` is begin, stdout, stderr, exit or end, `data` JSON.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        }
+    }
+}
+
+
+@routes.add(
+    "POST",
+    "/environments/{environment_id}/servers/{server}/commands",
+    "runServerCommand",
+    "run_server_commands",
+    extra=_STREAM,
+)
+def run_command(request: HttpRequest, environment_id: str, server: str, given: CommandWanted) -> HttpResponseBase:
+    """Runs a command as root of a server (its id or name, or a component that has a single one), and sends what it
+    writes as it comes, as server-sent events.
+
+    `begin` has the `id` for input, `stdout` and `stderr` have `data` in base64, `exit` has the `code` that the command
+    ended with. The command ends with the request: when the client goes away, the token expires or the role is taken
+    away. `end` with a `reason` says so where it can. It is audited: who, when, which server, which program, and neither
+    its arguments nor its input.
+    """
+    caller = who(request)
+
+    def still() -> None:
+        now = find_caller(request)
+        enforce(now, "run_server_commands")
+        # A web session may have moved on to another project, an administrator may be one no longer.
+        if (now.user_id, now.project_id, now.is_admin) != (caller.user_id, caller.project_id, caller.is_admin):
+            raise Forbidden("You act in another project, or with other rights, than when the command began.")
+        lookup.environment(now, environment_id)
+
+    events = answers.run_command(
+        caller,
+        environment_id,
+        server,
+        command=given.command,
+        terminal=None if given.terminal is None else given.terminal.model_dump(),
+        input=given.input,
+        still=still,
+    )
+
+    def texts() -> Iterator[str]:
+        with closing(events):
+            for kind, data in events:
+                yield f"event: {kind}\ndata: {json.dumps(data)}\n\n" if data else ":\n\n" if kind else ""
+
+    return event_stream(texts, caller.project_id, once=True)
+
+
+@routes.add(
+    "POST",
+    "/environments/{environment_id}/commands/{command}/input",
+    "sendCommandInput",
+    "run_server_commands",
+    status=204,
+)
+def send_input(request: HttpRequest, environment_id: str, command: str, given: CommandInput) -> Answer:
+    """Gives a command that the same person has started input, one part after the other.
+
+    404: it has ended, or reads no more. 429: it has not read what it was given before; nothing was taken.
+    """
+    answers.send_input(who(request), environment_id, command, **given.model_dump())
+    return nothing()
 
 
 @routes.add(
