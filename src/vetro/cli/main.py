@@ -17,6 +17,7 @@ COMMANDS: Table = {
     "logs": ("logs:command", "Print what the servers of an environment say: console, journal."),
     "exec": ("exec:exec_command", "Run a command in a server."),
     "ssh": ("exec:ssh_command", "Open a terminal in a server."),
+    "cp": ("cp:command", "Copy files and folders from a server, or to it."),
     "history": ("env_history:history_command", "List the states of an environment, compare two of them."),
     "action": ("env_lifecycle:action_command", "Run an action of an application."),
     "package": ("package:command", "Create, build and publish packages."),

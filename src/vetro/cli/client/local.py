@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
@@ -213,7 +213,7 @@ class LocalClient(Client):
         """See `Client.post_long`."""
         return self.ask("POST", path, body)
 
-    def events(self, path: str, body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    def events(self, path: str, body: Any) -> Generator[tuple[str, dict[str, Any]], None, None]:
         """See `Client.events`."""
         route, values = _found("POST", path)
         whose, _, name = route.answer.partition(":")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,6 +102,7 @@ class Client:
             verify=_trusted(context),
             follow_redirects=False,  # a token goes to nobody else
         )
+        self._errors = (httpx.HTTPError, httpx.InvalidURL, OSError)
 
     def __enter__(self) -> Client:
         return self
@@ -121,10 +122,8 @@ class Client:
         """What a POST answers that may take minutes."""
         return self.data(self.send("POST", path, json=body, timeout=LONG))
 
-    def events(self, path: str, body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    def events(self, path: str, body: Any) -> Generator[tuple[str, dict[str, Any]], None, None]:
         """The events that a POST answers as they come, kind and data; kinds that are '' say nothing."""
-        import httpx
-
         try:
             with self.http.stream("POST", f"/v2{path}", json=body) as response:
                 if response.status_code >= 300:
@@ -137,7 +136,7 @@ class Client:
                         kind = value
                     elif name == "data":
                         yield kind, json.loads(value)
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except self._errors as error:
             raise failure_of(self.context, error) from None
 
     def put(self, path: str, body: Any, **params: Any) -> Any:
@@ -178,15 +177,13 @@ class Client:
 
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
         """One request; its answer is no error. Raises `ClientError`."""
-        import httpx
-
         if options.get("json") is None:
             options.pop("json", None)
         pauses = iter(self._again if method == "GET" else ())
         while True:
             try:
                 response = self.http.request(method, f"/v2{path}", **options)
-            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            except self._errors as error:
                 failure = failure_of(self.context, error)
                 pause = next(pauses, None)
                 if pause is None or isinstance(failure, Untrusted):

@@ -14,7 +14,7 @@ import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from vetro.cli.client import find
@@ -24,12 +24,8 @@ from vetro.cli.client.requests import Client, ClientError, Refused, Unreachable
 PART, _PAUSE = 64 << 10, 0.1
 
 
-class Sink(Protocol):
-    """Takes what a command writes."""
-
-    def __call__(self, data: bytes) -> object:
-        """Takes the next bytes."""
-        ...  # pragma: no cover - protocol
+#: Takes what a command writes.
+Sink: TypeAlias = Callable[[bytes], object]
 
 
 class Target:
@@ -65,17 +61,24 @@ class Target:
             "terminal": None if terminal is None else _size(terminal),
             "input": feed is not None,
         }
-        for kind, data in self.client.events(f"{self.path}/servers/{quote(self.server, safe='')}/commands", wanted):
-            if kind == "begin" and feed is not None:
-                sender = Sender(self.client, f"{self.path}/commands/{data['id']}/input")
-                threading.Thread(target=sender.run, args=(feed,), daemon=True).start()
-            elif kind in ("stdout", "stderr"):
-                (stdout if kind == "stdout" else stderr)(base64.b64decode(data["data"]))
-            elif kind == "exit":
-                return int(data["code"])
-            elif kind == "end":
-                raise Refused(409, f"the command was ended: {data['reason']}", None)
-        raise Unreachable("the service went away before the command had ended")
+        events = self.client.events(f"{self.path}/servers/{quote(self.server, safe='')}/commands", wanted)
+        sender: Sender | None = None
+        try:
+            for kind, data in events:
+                if kind == "begin" and feed is not None:
+                    sender = Sender(self.client, f"{self.path}/commands/{data['id']}/input")
+                    threading.Thread(target=sender.run, args=(feed,), daemon=True).start()
+                elif kind in ("stdout", "stderr"):
+                    (stdout if kind == "stdout" else stderr)(base64.b64decode(data["data"]))
+                elif kind == "exit":
+                    return int(data["code"])
+                elif kind == "end":
+                    raise Refused(409, f"the command was ended: {data['reason']}", None)
+            raise Unreachable("the service went away before the command had ended")
+        finally:
+            events.close()
+            if sender is not None:
+                sender.finish()
 
 
 class Sender:
@@ -103,6 +106,11 @@ class Sender:
     def resize(self, size: os.terminal_size) -> None:
         """Says what size the terminal has now."""
         self.send(terminal=_size(size))
+
+    def finish(self) -> None:
+        """Sends nothing any more."""
+        with self._lock:
+            self._ended = True
 
     def send(self, **about: Any) -> None:
         """Sends it, as soon as the command takes it."""
