@@ -80,6 +80,8 @@ _V2: dict[str, Any] = {
     "rotateNoticeSecret": {"hours": 1},
     "addNoticeRule": {"target_id": "mine"},
     "changeNoticeRule": {"least": "error"},
+    "runServerCommand": {"command": ["true"]},
+    "sendCommandInput": {"end": True},
 }
 #: Query parameters without which a route answers 400.
 _QUERIES = {
@@ -91,6 +93,7 @@ _QUERIES = {
 #: Parts of addresses that name nothing of a project.
 _PLAIN = frozenset(
     {"number", "seq", "path", "builder", "image_id", "category", "category_id", "name", "methods", "method", "server"}
+    | {"command"}
 )
 #: Addresses of what every project may see, and of links, which are secrets.
 _SHARED = ("/categories/", "/app/link/")
