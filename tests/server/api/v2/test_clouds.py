@@ -19,9 +19,10 @@ pytestmark = pytest.mark.django_db
 PAGE = Path(__file__).parents[4] / "docs" / "clouds.md"
 RECORD = {
     "executes": False, "walls": "full", "agents": "stream", "consoles": "log", "journals": False, "commands": False,
-    "volumes": "attach", "volume_snapshots": False, "server_snapshots": False, "networks": "own", "groups": "full", "floating": True,
-    "shared_ips": True, "resize": True, "power": True, "machines": "container", "architectures": [], "quota": True,
-    "members": False,
+    "volumes": "attach", "volume_snapshots": False, "server_snapshots": False, "networks": "own", "groups": "full",
+    "floating": True,
+    "shared_ips": True, "resize": True, "power": True, "machines": "container", "architectures": [],
+    "quota": True, "members": False,
 }  # fmt: skip
 
 
