@@ -95,6 +95,8 @@ class Session:
         #: What the native classes of this session share, by names of their own.
         self.native: dict[str, Any] = {}
         self._at_end: list[Callable[[], Any]] = []
+        #: Sees each effect before it begins, and gives its arguments or raises; None: all are performed as they are.
+        self.guard: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
         self.root: MuranoObject | None = None
         self._depth = 0
         self._thread = 0
@@ -172,6 +174,8 @@ class Session:
 
     def perform(self, kind: str, args: dict[str, Any]) -> Any:
         """One outside effect; other branches go on meanwhile. The answer is frozen."""
+        if self.guard is not None:
+            args = self.guard(kind, args)
         if kind in TOLD and self.redaction:
             args = self.redaction.data(args)
         key = self.scheduler.current.next_key()

@@ -55,7 +55,9 @@ def test_checks_that_can_never_be_made(meta: str, code: str, message: str) -> No
     assert (line, found) == (4, code) and said.startswith(message)
 
 
-@pytest.mark.parametrize("meta", ["l:HealthCheck", "{l:HealthCheck: {every: 600, grace: 0}}"])
+@pytest.mark.parametrize(
+    "meta", ["l:HealthCheck", "{l:HealthCheck: {every: 600, grace: 0}}", "{l:Power: {on: restart}}"]
+)
 def test_methods_that_the_service_calls_need_no_arguments(meta: str) -> None:
     meta, said = f"Meta: {meta}", "method 'm' is called without arguments, on an object"
     optional, needed = "{Contract: $.int(), Default: 1}", "{Contract: $.int()}"
@@ -63,8 +65,9 @@ def test_methods_that_the_service_calls_need_no_arguments(meta: str) -> None:
     for more in (f"Arguments: [x: {needed}]", "Usage: Static"):
         ((line, code, message),) = findings(method=f"{meta}, {more}")
         assert (line, code, message) == (6, "CHK105", said)
-    ((_, code, _),) = findings(method="Meta: {l:HealthCheck: {every: 299}}")
-    assert code == "MPL200"
+    for refused in ("{l:HealthCheck: {every: 299}}", "{l:Power: {on: never}}"):
+        ((_, code, _),) = findings(method=f"Meta: {refused}")
+        assert code == "MPL200"
 
 
 def test_whoever_does_not_require_the_package_does_not_see_it() -> None:

@@ -13,7 +13,7 @@ from vetro.clouds.record.driver import RecordDriver
 from vetro.server.audit.models import AuditRecord
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import power, queries, sessions
-from vetro.server.environments.models import Environment, Session, State
+from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
 from vetro.server.environments.power_steps import _waves, machines, server_of, steps
 from vetro.server.errors import Conflict, Forbidden, NotFound
 from vetro.server.tasks import queue
@@ -333,3 +333,125 @@ def test_the_order_costs_what_the_references_are() -> None:
         looked, all = 0, sum(map(len, needs.values()))
         assert [id for wave in _waves(needs) for id in wave][-1] == ids[0 if needs[ids[1]] < {*ids[1:]} else -1]
         assert looked < 20 * all
+
+
+METHODS = """\
+  flush:
+    Meta: {l:Power: {on: stop}}
+    Body:
+      - $.find(std:Environment).reporter.report($this, format('{0} flushes', $.name))
+      - If: $.broken
+        Then: [{Throw: Broken, Message: the disk is full}]
+  warm:
+    Meta: {l:Power: {on: start}}
+    Body:
+      - $.find(std:Environment).reporter.report($this, format('{0} is warm', $.name))
+      - If: $.cold
+        Then: [{Throw: Broken, Message: still cold}]
+  push:
+    Meta: {l:Power: {on: restart}}
+    Body:
+      - If: $.pushes
+        Then:
+          - $.find(std:Environment).stack.updateTemplate({resources => {}})
+          - $.find(std:Environment).stack.push()
+      - $.find(std:Environment).reporter.report($this, format('{0} restarts', $.name))
+"""
+MORE = """\
+  name: {Contract: $.string(), Default: shop}
+  broken: {Contract: $.bool(), Default: false}
+  cold: {Contract: $.bool(), Default: false}
+  pushes: {Contract: $.bool(), Default: false}
+"""
+
+
+@pytest.fixture
+def methods(street: Street, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Deploys shops with methods of their own; properties by id."""
+    text = SHOP.replace("{=: test,", "{=: test, l: io.vetro.lifecycle,").replace(
+        "Methods:\n", f"{MORE}Methods:\n{METHODS}"
+    )
+    manifest = shop.MANIFEST.replace(
+        "Format: MuranoPL/1.3", "Format: MuranoPL/1.4\nVersion: 2.0.0\nRequire: {io.vetro: 1}"
+    )
+    package = shop.add_package(street.caller, shop.archive({"Classes/Shop.yaml": text}, manifest))
+
+    def deployed(**more: dict[str, Any]) -> None:
+        start = shop.model(street.row)
+        front = street.shop("front", uses="back", **more.get("front", {}))
+        start["Objects"]["applications"] = [front, street.shop("back", **more.get("back", {}))]
+        for one in start["Objects"]["applications"]:
+            one["?"]["type"] = "test.Shop/2.0.0@test.shop"
+            known = {"i-front": "front-1", "i-back": "back-1"}
+            one["instance"]["openstackId"] = street.ids[known[one["instance"]["?"]["id"]]]
+            one["instance"]["ipAddresses"] = []
+        State.objects.filter(environment=street.row).update(
+            model={k: v for k, v in start.items() if k != "ObjectsCopy"}
+        )
+        EnvironmentPackage.objects.filter(environment=street.row).delete()
+        used = {"fqn": package.fqn, "version": package.version, "digest": package.digest}
+        EnvironmentPackage.objects.create(environment=street.row, **used)
+
+    return deployed
+
+
+def said(task: Task) -> list[str]:
+    return [str(report.text) for report in task.reports.order_by("seq") if report.level == "info"]
+
+
+@pytest.mark.database
+def test_methods_are_called_before_servers_stop_and_after_they_start(street: Street, methods: Any) -> None:
+    methods(front={"name": "front"}, back={"name": "back"})
+    version = street.row.version
+    before = ["Calling method flush", "{0} flushes", "Stopping server {0}-1"]
+    after = ["Starting server {0}-1", "Calling method warm", "{0} is warm"]
+    ways = {
+        "stop": [line.format(name) for name in ("front", "back") for line in before],
+        "start": [line.format(name) for name in ("back", "front") for line in after],
+    }
+    instead = ["Calling method push", "{0} restarts", "Stopping server {0}-1"]
+    ways["restart"] = [line.format(name) for name in ("front", "back") for line in instead] + ways["start"]
+    for action, lines in ways.items():
+        assert said(street.change(action)) == lines, action
+    assert len(street.switched()) == 8 and street.row.version == version
+
+
+@pytest.mark.database
+def test_what_fails_before_a_stop_leaves_servers_running_unless_it_is_forced(street: Street, methods: Any) -> None:
+    methods(back={"broken": True})
+    task = street.change("stop", state="failed")
+    assert street.switched() == ["stop front-1"] and set(street.stopped()) == {"front-1"}
+    assert task.error["message"] == (
+        "method 'flush' of 'the back' failed: the disk is full; its servers were not stopped: force it to do without"
+    )
+    forced = street.ran(power.change(street.caller, street.row.id, "stop", force=True))
+    assert street.switched() == ["stop back-1"] or street.states() == {"back-1": "SHUTOFF", "front-1": "SHUTOFF"}
+    assert not any("method" in line for line in said(forced)) and forced.spec["packages"] == []
+    (newest, _) = AuditRecord.objects.filter(target_id=street.row.id, action="environment.stop").order_by("-id")
+    assert newest.details["force"] is True
+
+
+@pytest.mark.database
+def test_what_cannot_be_loaded_is_switched_by_force_only(street: Street, methods: Any) -> None:
+    methods(back={"uses": {"?": {"id": "x", "type": "test.Nothing"}}})
+    message = street.change("stop", state="failed").error["message"]
+    assert message.startswith("methods of components cannot be called: ") and street.switched() == []
+    street.ran(power.change(street.caller, street.row.id, "stop", force=True))
+    assert len(street.switched()) == 2
+
+
+@pytest.mark.database
+def test_what_fails_after_a_start_keeps_nothing_else_from_starting(street: Street, methods: Any) -> None:
+    methods(back={"cold": True}, front={"name": "front"})
+    street.change("stop")
+    street.switched()
+    task = street.change("start", state="failed")
+    assert street.switched() == ["start back-1", "start front-1"] and street.stopped() == {}
+    assert "front is warm" in said(task) and task.error["message"] == "method 'warm' of 'the back' failed: still cold"
+
+
+@pytest.mark.database
+def test_a_method_pushes_no_stacks(street: Street, methods: Any) -> None:
+    methods(back={"pushes": True})
+    task = street.change("restart", "back", "failed")
+    assert "changes no stacks" in task.error["message"] and street.switched() == []

@@ -821,8 +821,7 @@ def test_an_environment_whose_checks_cannot_be_read_is_unknown_until_they_can(
     watch, processes = watching()
     answers: list[Any] = [None, {}]
     monkeypatch.setattr(watch._reader, "_asked", lambda *args: answers.pop(0))
-    monkeypatch.setattr(target_reader.packages, "pinned", lambda id: {"x": ("1", "d")})
-    monkeypatch.setattr(target_reader.Package.objects, "filter", lambda **query: _Required())
+    monkeypatch.setattr(target_reader.packages, "uses", lambda id, package: package == "io.vetro")
 
     def say(state: str) -> tuple[str, list[str]]:
         told = [{"id": row.id, "number": 1, "components": [component("a", state)]}]
@@ -839,8 +838,3 @@ def test_an_environment_whose_checks_cannot_be_read_is_unknown_until_they_can(
     watch._later.clear()
     round_of(watch)
     assert answers == [] and say("running") == ("running", ["running"])
-
-
-class _Required:
-    def values_list(self, *names: str, flat: bool) -> list[list[str]]:
-        return [["io.vetro"]]

@@ -21,6 +21,7 @@ def _arguments(command: _Command) -> _Command:
     for decorate in (
         run_options,
         context_option,
+        click.option("--force", is_flag=True, help="Call no methods of components before and after."),
         click.argument("what", metavar="[COMPONENT]", default=""),
         click.argument("name", shell_complete=environments),
     ):
@@ -30,35 +31,35 @@ def _arguments(command: _Command) -> _Command:
 
 @click.command("start")
 @_arguments
-def start_command(name: str, what: str, workspace: str | None, **options: Any) -> None:
+def start_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
     """Start the servers of an environment that do not run, those first that others need.
 
     COMPONENT is a component or a server, by name or id; without it all are meant.
     """
-    _power(name, "start", what, workspace, options)
+    _power(name, "start", what, force, workspace, options)
 
 
 @click.command("stop")
 @_arguments
-def stop_command(name: str, what: str, workspace: str | None, **options: Any) -> None:
+def stop_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
     """Stop the servers of an environment, those last that others need; they keep their disks.
 
     COMPONENT is a component or a server, by name or id; without it all are meant. They stay stopped, also when this
     machine is started again, until 'vetro env start' or a deployment starts them.
     """
-    _power(name, "stop", what, workspace, options)
+    _power(name, "stop", what, force, workspace, options)
 
 
 @click.command("restart")
 @_arguments
-def restart_command(name: str, what: str, workspace: str | None, **options: Any) -> None:
+def restart_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
     """Restart the servers of an environment: all are stopped before the first is started.
 
     COMPONENT is a component or a server, by name or id; without it all are meant.
     """
-    _power(name, "restart", what, workspace, options)
+    _power(name, "restart", what, force, workspace, options)
 
 
-def _power(name: str, action: str, what: str, workspace: str | None, options: dict[str, Any]) -> None:
+def _power(name: str, action: str, what: str, force: bool, workspace: str | None, options: dict[str, Any]) -> None:
     with out.explained(), server(workspace) as client:
-        lifecycle.power(client, name, action, what, **options)
+        lifecycle.power(client, name, action, what, force, **options)

@@ -374,10 +374,10 @@ def discard(client: Client, session: Mapping[str, Any]) -> None:
             raise
 
 
-def power(client: Client, name: str, action: str, what: str, **options: Any) -> None:
+def power(client: Client, name: str, action: str, what: str, force: bool, **options: Any) -> None:
     """`vetro env start|stop|restart`."""
     environment = find.environment(client, name)
-    task = client.post(f"/environments/{environment['id']}/{action}", {"what": what})
+    task = client.post(f"/environments/{environment['id']}/{action}", {"what": what, "force": force})
     done, doing = POWER[action]
     names = names_in(newest(client, environment))
     finish(client, task, environment, show=False, names=names, what=doing, **options)

@@ -15,7 +15,9 @@ from vetro.diagnostics import Text
 from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
 from vetro.engine.models import apply_answers, check_model
+from vetro.engine.task.lifecycle_meta import lifecycle_meta
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
+from vetro.engine.task.power_methods import PowerMethods
 from vetro.engine.task.task import Task
 from vetro.engine.warning_notes import WarningNotes
 from vetro.model.environment import Environment
@@ -23,7 +25,6 @@ from vetro.muranopl.api import Engine
 from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.runtime.execution import EffectClock
 from vetro.muranopl.session import Session
-from vetro.muranopl.types.meta import meta_of, meta_values
 from vetro.yaql.context import Limits
 from vetro.yaql.errors import VetroError
 from vetro.yaql.values import freeze
@@ -83,18 +84,6 @@ def session_for(task: Task, packages: list[Any], effects: Any, installation: Ins
     return session
 
 
-def lifecycle_meta(session: Session, thing: Any, name: str) -> list[dict[str, Any]]:
-    """The values of the metadata of class ``io.vetro.lifecycle.NAME`` that a class or a method has.
-
-    Another package may have a class of this name: nobody vouches for its values.
-    """
-    full = f"io.vetro.lifecycle.{name}"
-    if all(slot.type.name != full for slot in session.meta_objects.slots(thing)):
-        return []  # most have others, which are not made for this
-    told = zip(meta_of(session, thing), meta_values(session, thing), strict=True)
-    return [values for obj, (of, values) in told if of == full and obj._type.package.name == "io.vetro"]
-
-
 class Performance:
     """One run of a task. `start` gives its end; ``on_session`` is called as soon as there is a session."""
 
@@ -127,7 +116,7 @@ class Performance:
                 session.rt.look = self.effects.look
                 if self.effects.cancelled is not None:
                     session.rt.cancel(self.effects.cancelled)
-                self._switch()
+                self._switch(session)
                 model, result = KINDS[self.task.kind](self, session)
             return {"t": "done", "model": model, "result": result}
         except (Disconnected, SystemExit):
@@ -225,29 +214,65 @@ class Performance:
         """Nothing besides `_switch`."""
         return None, None
 
-    def _switch(self) -> None:
+    def _switch(self, session: Session) -> None:
         """Starts and stops servers, step by step; what fails keeps no others from being tried. Raises `CloudError`.
 
         The key of each effect says which step it is: ``power0``, ``power1``… Before a deployment what fails is a
-        warning only: the deployment may be what takes the server away, or makes it anew.
+        warning only: the deployment may be what takes the server away, or makes it anew. What authors want done before
+        servers stop comes first, and where that fails they are not stopped.
         """
         failed: list[str] = []
+        methods = self._power_methods(session)
         for number, step in enumerate(self.task.power):
             key, action = f"power{number}", str(step["action"])
+            if methods is not None and action != "start":
+                users = [server["component"] for server in step["servers"]]
+                if told := self._call_methods(methods, f"{key}/before", users, step["of"]):
+                    raise CloudError(Text("{why}; its servers were not stopped: force it to do without", why=told[0]))
             names = {str(server["id"]): str(server["name"]) for server in step["servers"]}
             for server in step["servers"]:
                 about = {"id": server["component"], "level": "info", "text": _SWITCHING[action].format(server["name"])}
                 self.effects.begin(f"{key}/{server['id']}", "report", about)
-            told = self.effects.perform(key, "server.power", {"action": action, "servers": list(names)})
+            answer = self.effects.perform(key, "server.power", {"action": action, "servers": list(names)})
+            off = set()
             for server in step["servers"]:
-                if (why := told["failed"].get(server["id"])) is None:
+                if (why := answer["failed"].get(server["id"])) is None:
                     continue
+                off.add(server["component"])
                 failed.append(_failed(action, names[server["id"]], why))
                 if self.task.kind != "power":
                     about = {"id": server["component"], "level": "warning", "text": failed[-1]}
                     self.effects.begin(f"{key}/{server['id']}/failed", "report", about)
+            if methods is not None and action != "stop":
+                there = [s["component"] for s in step["servers"] if s["component"] not in off]
+                failed += self._call_methods(methods, f"{key}/after", there, "start")
+        if methods is not None:
+            session.finish()
         if failed and self.task.kind == "power":
             raise CloudError(failed[0] if len(failed) == 1 else "; ".join(failed))
+
+    def _power_methods(self, session: Session) -> PowerMethods | None:
+        """What is to be called around the steps; None: nothing. Raises `CloudError`."""
+        if all("of" not in step for step in self.task.power):
+            return None
+        try:
+            return PowerMethods(session, self.task.model)
+        except VetroError as error:
+            why = Text("methods of components cannot be called: {why}; force it to do without", why=error.message)
+            raise CloudError(why) from error
+
+    def _call_methods(self, methods: PowerMethods, key: str, components: list[str], event: str) -> list[Text]:
+        """Calls what is to be called on ``event``; what failed. Nothing follows what failed before servers stop."""
+        failed: list[Text] = []
+        for component in dict.fromkeys(components):
+            for id, method in methods.methods(component, event):
+                about = {"id": component, "level": "info", "text": f"Calling method {method}"}
+                self.effects.begin(f"{key}/{id}/{method}", "report", about)
+                if (why := methods.call(component, id, method)) is not None:
+                    failed.append(why)
+                    if event != "start":
+                        return failed
+        return failed
 
     def _answer_questions(self) -> None:
         """Kind ``questions``: every answer is the argument of the effect that gets the next question, until none comes.

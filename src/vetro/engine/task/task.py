@@ -21,7 +21,8 @@ from typing import Any, Literal
 #: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}], "methods": [{"name",
 #: property: value}]}}`` of those that declare something.
 #:
-#: ``power``: starts and stops servers, as ``power`` says; nothing is loaded.
+#: ``power``: starts and stops servers, as ``power`` says. Where its steps say what they are ``of`` (the action that was
+#: asked for), methods of the objects of ``model`` are called before and after them.
 #:
 #: ``questions``: ``method`` names a function of the installation (`vetro.engine.installation.Installation.answering`)
 #: that answers one question after another; see `vetro.engine.query.query.Conversation`.

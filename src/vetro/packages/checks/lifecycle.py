@@ -13,7 +13,7 @@ from vetro.yaql.didyoumean import suggest
 
 _HEALTH = "io.vetro.lifecycle.Health"
 #: Metadata of methods that the service calls.
-_CALLED = ("io.vetro.lifecycle.HealthCheck",)
+_CALLED = ("io.vetro.lifecycle.HealthCheck", "io.vetro.lifecycle.Power")
 
 
 def lifecycle_problems(kind: Any, made: Any, decl: MetaDecl) -> Iterator[Diagnostic]:

@@ -19,6 +19,13 @@ def pinned(environment_id: str) -> dict[str, tuple[str, str]]:
     return {fqn: (version, digest) for fqn, version, digest in rows.values_list("fqn", "version", "digest")}
 
 
+def uses(environment_id: str, package: str) -> bool:
+    """Whether a package that the last task used requires this one."""
+    digests = [digest for _, digest in pinned(environment_id).values()]
+    required = Package.objects.filter(digest__in=digests).values_list("required", flat=True)
+    return any(package in (names or ()) for names in required)
+
+
 def chosen(caller: Caller, found: Found, model: Mapping[str, Any]) -> list[Any]:
     """Rows of the packages for a task over ``model``, as the environment's project sees them.
 

@@ -17,9 +17,9 @@ from vetro.model.environment import deployed_objects
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
-from vetro.server.environments import sessions
+from vetro.server.environments import packages, sessions
 from vetro.server.environments.errors import Busy
-from vetro.server.environments.models import Environment, Session
+from vetro.server.environments.models import Environment, EnvironmentPackage, Session
 from vetro.server.environments.power_steps import Machine, Steps, machines, steps
 from vetro.server.environments.service import announce
 from vetro.server.errors import Conflict, NotFound
@@ -32,10 +32,17 @@ from vetro.server.tasks.queue import enqueue
 
 @transaction.atomic
 def change(
-    caller: Caller, environment_id: str, action: PowerAction, what: str = "", *, only: Collection[str] | None = None
+    caller: Caller,
+    environment_id: str,
+    action: PowerAction,
+    what: str = "",
+    *,
+    only: Collection[str] | None = None,
+    force: bool = False,
 ) -> Task:
     """Starts, stops or restarts ``what``: a component or a server, by id or name; '': everything that is deployed.
 
+    Methods that authors want called before and after are called (`vetro.engine.task.power_methods`), unless ``force``.
     ``only``: nothing but these servers (ids). Raises `Busy` while a task works on the environment, `NotFound`, and
     `Conflict` where there is nothing that could be switched.
     """
@@ -50,15 +57,23 @@ def change(
         raise Conflict(Text("environment '{name}' has no servers", name=found.name), hint=Text("deploy it first"))
     if not able(row):
         raise Conflict(Text("servers of this cloud cannot be started and stopped"))
+    todo, more = steps(waves, action, wanted), dict[str, Any]()
+    if not force and packages.uses(row.id, "io.vetro"):
+        todo = [{**step, "of": action} for step in todo]
+        kept = {name: value for name, value in (found.model or {}).items() if name != "ObjectsCopy"}
+        more["model"] = {**kept, "Objects": deployed_objects(found.model or {})}
+        more["packages"] = list(EnvironmentPackage.objects.filter(environment_id=row.id).order_by("id"))
+    args = {"force": True} if force else {}
     task = enqueue(
         caller,
         "power",
         environment=row,
-        power=steps(waves, action, wanted),
-        action={"object_id": what or found.id, "method": action, "args": {}},
+        power=todo,
+        action={"object_id": what or found.id, "method": action, "args": args},
+        **more,
     )
     Environment.objects.filter(id=found.id).update(task_id=task.id)
-    record(caller, f"environment.{action}", found.id, found.name, task=task.id, what=what, servers=len(wanted))
+    record(caller, f"environment.{action}", found.id, found.name, task=task.id, what=what, servers=len(wanted), **args)
     announce(found.project_id, found.id, Session.DEPLOYING, task=task.id)
     return task
 
@@ -74,9 +89,8 @@ def again(caller: Caller, task: Task) -> Task:
     action: Mapping[str, Any] = task.action or {}
     what = str(action.get("object_id") or "")
     servers = {str(server["id"]) for step in task.spec.get("power") or () for server in step["servers"]}
-    return change(
-        caller, task.environment_id, action["method"], "" if what == task.environment_id else what, only=servers
-    )
+    what, force = "" if what == task.environment_id else what, bool((action.get("args") or {}).get("force"))
+    return change(caller, task.environment_id, action["method"], what, only=servers, force=force)
 
 
 def before_deployment(row: Environment, model: Mapping[str, Any], off: Collection[str] = ()) -> Steps:

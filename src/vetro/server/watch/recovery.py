@@ -21,7 +21,8 @@ def start(config: Config, environment_id: str, servers: Collection[str]) -> bool
     """Begins a task that starts these servers (ids) in order, where they live on a machine of ours; whether it did.
 
     Elsewhere the cloud itself says what runs after an outage. Not what somebody stopped, nor what somebody wanted to
-    delete. None while something is in the way: a task that works on the environment, too many tasks of its project.
+    delete. No methods are called: whatever they need, the servers are to run. None while something is in the way: a
+    task that works on the environment, too many tasks of its project.
     """
     row = Environment.objects.filter(id=environment_id).first()
     if row is None or row.failure == Session.DELETE_FAILED:
@@ -31,7 +32,7 @@ def start(config: Config, environment_id: str, servers: Collection[str]) -> bool
     if kind is None or not kind.bound or not wanted or not power.able(row):
         return False
     try:
-        task = power.change(SYSTEM, environment_id, "start", only=wanted)
+        task = power.change(SYSTEM, environment_id, "start", only=wanted, force=True)
     except (Busy, QuotaBusy):
         return None
     except ServiceError as error:

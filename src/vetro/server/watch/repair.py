@@ -75,7 +75,7 @@ def _start(row: Environment) -> None:
     ids = {item.id for item in drift.of(found).items if item.kind in _STARTED}
     if found.busy or not ids or not power.able(row):
         return
-    task = power.change(SYSTEM, row.id, "start", only=ids)
+    task = power.change(SYSTEM, row.id, "start", only=ids, force=True)
     _log.warning("%d servers of environment %s do not run: task %s starts them", len(ids), row.id, task.id)
 
 

@@ -15,7 +15,6 @@ from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.engine.watching.states import State as Known
 from vetro.model.header import parse_type_text
-from vetro.server.catalog.models import Package
 from vetro.server.catalog.secret_names import secrets_of
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
@@ -78,11 +77,9 @@ class TargetReader:
 
     def _declarations(self, row: Environment, classes: list[str]) -> targets.Declared:
         """What the classes declare; nothing for those of packages that do not use ``io.vetro``."""
-        used = packages.pinned(row.id)
-        digests = [digest for _, digest in used.values()]
-        required = Package.objects.filter(digest__in=digests).values_list("required", flat=True)
-        if not any("io.vetro" in (names or ()) for names in required):
+        if not packages.uses(row.id, "io.vetro"):
             return {}
+        digests = [digest for _, digest in packages.pinned(row.id).values()]
         key = hashlib.sha256("\0".join([*sorted(digests), *classes]).encode()).hexdigest()
         if key not in self._declared:
             if len(self._declared) >= _KEPT:

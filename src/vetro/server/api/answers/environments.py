@@ -143,22 +143,24 @@ def delete_environment(caller: Caller, environment_id: str, *, abandon: bool = F
     return None if task is None else task_json(task)
 
 
-def switch_servers(caller: Caller, environment_id: str, action: PowerAction, *, what: str = "") -> dict[str, Any]:
+def switch_servers(
+    caller: Caller, environment_id: str, action: PowerAction, *, what: str = "", force: bool = False
+) -> dict[str, Any]:
     """Starts, stops or restarts servers: the task that does it. See `vetro.server.environments.power.change`."""
-    return task_json(power.change(caller, lookup.environment(caller, environment_id), action, what))
+    return task_json(power.change(caller, lookup.environment(caller, environment_id), action, what, force=force))
 
 
-def start_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, Any]:
+def start_servers(caller: Caller, environment_id: str, **more: Any) -> dict[str, Any]:
     """See `switch_servers`."""
     return switch_servers(caller, environment_id, "start", **more)
 
 
-def stop_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, Any]:
+def stop_servers(caller: Caller, environment_id: str, **more: Any) -> dict[str, Any]:
     """See `switch_servers`."""
     return switch_servers(caller, environment_id, "stop", **more)
 
 
-def restart_servers(caller: Caller, environment_id: str, **more: str) -> dict[str, Any]:
+def restart_servers(caller: Caller, environment_id: str, **more: Any) -> dict[str, Any]:
     """See `switch_servers`."""
     return switch_servers(caller, environment_id, "restart", **more)
 

@@ -166,6 +166,7 @@ class Switched(Given):
     what: str = Field(
         "", max_length=255, description="Id or name of a component or of a server; empty: all of the environment."
     )
+    force: bool = Field(False, description="Without the methods of components that are called before and after.")
 
 
 class Copy(Given):
@@ -350,8 +351,8 @@ def repair_environment(request: HttpRequest, environment_id: str, given: Repair 
 
 
 def _switch(request: HttpRequest, environment_id: str, action: PowerAction, given: Switched | None) -> Answer:
-    what = given.what if given is not None else ""
-    return accepted(answers.switch_servers(who(request), environment_id, action, what=what))
+    what, force = ("", False) if given is None else (given.what, given.force)
+    return accepted(answers.switch_servers(who(request), environment_id, action, what=what, force=force))
 
 
 @routes.add("POST", "/environments/{environment_id}/start", "startServers", "power_environment", TaskShown, status=202)
