@@ -180,6 +180,7 @@ def test_an_update_of_what_is_deployed_leaves_the_catalog_with_it(site: Site, mu
     assert "Resources/more.txt" in zipfile.ZipFile(io.BytesIO(client.packages.download(changed.id))).namelist()
 
 
+@pytest.mark.campaign
 def test_the_command_takes_an_environment_through_its_life(site: Site, murano: Command, tmp_path: Path) -> None:
     fqn = "com.shell.Demo"
     murano("package-import", str(archive(tmp_path, "com.shell")))

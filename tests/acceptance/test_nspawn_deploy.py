@@ -368,6 +368,7 @@ Methods:
 """
 
 
+@pytest.mark.campaign
 def test_what_servers_and_scripts_say(place: Place) -> None:
     """While they run and afterwards, without the secret; a script that fails says why."""
     word = "correct-horse-battery"

@@ -39,6 +39,7 @@ def test_fleets_grow_linearly_in_what_they_send() -> None:
         assert small[key] < large[key] < 2.1 * small[key]
 
 
+@pytest.mark.campaign
 def test_one_push_of_a_fleet_sends_each_server_once() -> None:
     (together, _), (apart, _) = SCENARIOS["fleet"](True), SCENARIOS["pushes"](True)
     assert apart["pipe_bytes"] == pytest.approx(together["pipe_bytes"], rel=0.2)
@@ -51,6 +52,7 @@ def test_a_replay_does_nothing_again() -> None:
     assert found["task_s"] > 0
 
 
+@pytest.mark.campaign
 def test_a_checkpoint_holds_the_model() -> None:
     found = SCENARIOS["checkpoint"](True)
     assert found["objects"] == 100
@@ -64,6 +66,7 @@ def test_starting_is_measured(name: str) -> None:
     assert " s wall, " in line.figure
 
 
+@pytest.mark.campaign
 def test_a_failed_deployment_is_wrong(tmp_path: Path) -> None:
     broken = model(2)
     broken["Objects"]["applications"][0]["members"][1]["instance"]["flavor"] = "no such flavor"

@@ -95,6 +95,7 @@ def run_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.campaign
 def test_the_command_measures_and_compares(tmp_path: Path) -> None:
     shutil.copytree(Path(command.__file__).parent, tmp_path / "benchmarks")
     good = run_copy(tmp_path, "--only", "b2_fib", "--quick")
@@ -144,6 +145,7 @@ def test_growth_counts() -> None:
     assert quadratic.met is False and quadratic.exponent == pytest.approx(2.0)
 
 
+@pytest.mark.campaign
 def test_nesting_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.measure.DEPTH_KINDS", ("call",))
     monkeypatch.setattr("benchmarks.measure.OWNED_DEPTH", 50)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.server.catalog.archives import archive
@@ -36,6 +37,7 @@ def imported(page: Any, url: str, *packages: bytes) -> None:
     expect(page.locator("[data-report]")).to_contain_text("imported")
 
 
+@pytest.mark.campaign
 def test_applications_are_found_while_one_types_and_going_back_keeps_what_was_chosen(
     service: Any, page_for: Any
 ) -> None:
@@ -112,6 +114,7 @@ def test_archives_are_dropped_checked_imported_and_deleted(service: Any, page_fo
     expect(page.locator("#notices")).to_contain_text("1 package is deleted")
 
 
+@pytest.mark.campaign
 def test_an_upload_that_is_stopped_says_where_to_look(service: Any, page_for: Any) -> None:
     page = page_for("ann")
     page.goto(f"{service.url}/app/packages/import")

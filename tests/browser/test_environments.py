@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit import PHONE, WIDE, wider_than_the_window
@@ -48,6 +49,7 @@ def prepared(page: Any, url: str, name: str, *shops: dict[str, Any]) -> str:
     return f"{url}/app/environments/{made}/"
 
 
+@pytest.mark.campaign
 def test_two_people_watch_one_deployment(service: Any, page_for: Any) -> None:
     ann, bob = page_for("ann"), page_for("bob")
     address = prepared(ann, service.url, "watched", {"title": "North", "wait": 3}, {"title": "South", "warn": True})
@@ -89,6 +91,7 @@ def test_the_live_view_goes_on_after_a_network_cut(service: Any, page_for: Any) 
     assert numbers == sorted(set(numbers))
 
 
+@pytest.mark.campaign
 def test_the_picture_is_used_by_keyboard_and_searched(service: Any, page_for: Any) -> None:
     page = page_for("ann")
     shops = [{"title": f"Shop {n}"} for n in range(12)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit_people import PASSWORD
@@ -31,6 +32,7 @@ def test_signing_in_by_keyboard_leads_back_to_where_one_was(service: Any, page_f
     expect(page.get_by_role("heading", name="Sign in to Vetro")).to_be_visible()
 
 
+@pytest.mark.campaign
 def test_a_token_is_made_copied_and_revoked(service: Any, page_for: Any) -> None:
     page = page_for("paul", permissions=["clipboard-read", "clipboard-write"])
     page.goto("/app/people/me")
@@ -50,6 +52,7 @@ def test_a_token_is_made_copied_and_revoked(service: Any, page_for: Any) -> None
     assert status == 401
 
 
+@pytest.mark.campaign
 def test_times_are_those_of_the_viewer(service: Any, page_for: Any) -> None:
     first = "() => document.querySelector('.token-list time').title"
     page = page_for("paul", timezone_id="Asia/Tokyo")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit_journey import step
@@ -12,6 +13,7 @@ from tests.browser.test_environments import prepared
 _LONG = 60_000
 
 
+@pytest.mark.campaign
 def test_two_drafts_of_which_one_is_deployed(service: Any, page_for: Any) -> None:
     ann, bob = page_for("ann"), page_for("bob")
     address = prepared(ann, service.url, "shared", {"title": "North"})
@@ -79,6 +81,7 @@ def test_of_two_who_press_deploy_one_is_told_so(service: Any, page_for: Any) -> 
         expect(bob.locator("main")).to_contain_text("East")
 
 
+@pytest.mark.campaign
 def test_a_live_view_that_was_cut_off_has_every_line_once(service: Any, page_for: Any) -> None:
     page, other = page_for("ann"), page_for("bob")
     address = prepared(page, service.url, "torn", {"title": "One", "wait": 5}, {"title": "Two"})

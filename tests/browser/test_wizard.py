@@ -81,6 +81,7 @@ def test_what_is_typed_is_kept_and_lists_grow_in_place(service: Any, page_for: A
     expect(page.locator("#notices")).to_contain_text("is in your draft")
 
 
+@pytest.mark.campaign
 def test_steps_with_the_keyboard_alone(service: Any, page_for: Any, shop: Any) -> None:
     page = page_for("eve")
     page.goto(f"{service.url}/app/environments/{street(service, 'steps')}/add/{shop['id']}")
@@ -144,6 +145,7 @@ def guarded(service: Any) -> str:
     return str(made["imported"][0]["id"])
 
 
+@pytest.mark.campaign
 def test_scripts_that_a_definition_names_run_and_what_is_missing_does_no_harm(
     service: Any, page_for: Any, guarded: str
 ) -> None:
@@ -195,6 +197,7 @@ def test_a_password_is_typed_twice_the_same_and_never_shown_again(service: Any, 
     expect(page.locator(".steps-nav .now")).to_contain_text("Finish")
 
 
+@pytest.mark.campaign
 def test_what_is_typed_while_the_network_is_cut_is_kept_once_it_is_back(
     service: Any, page_for: Any, context_for: Any, shop: Any
 ) -> None:
@@ -217,6 +220,7 @@ def test_what_is_typed_while_the_network_is_cut_is_kept_once_it_is_back(
     expect(name).to_have_value("Meanwhile")
 
 
+@pytest.mark.campaign
 def test_what_is_typed_before_the_scripts_are_there_is_kept(service: Any, page_for: Any, shop: Any) -> None:
     page, held = page_for("eve"), []
     page.route("**/wizard*.js", lambda route: held.append(route))
@@ -243,6 +247,7 @@ def test_what_is_typed_before_the_scripts_are_there_is_kept(service: Any, page_f
     assert len(sent) == 1
 
 
+@pytest.mark.campaign
 def test_what_is_typed_after_the_session_ended_is_kept_once_one_is_signed_in_again(
     service: Any, page_for: Any, shop: Any
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fuzzing import every
 from vetro.cli.compile_cache import cache_folder, code_cache
 from vetro.muranopl import Engine
 from vetro.muranopl.compiler import unit
@@ -77,6 +78,7 @@ def test_a_warm_cache_compiles_nothing(package: Path, tmp_path: Path, monkeypatc
     assert session.call("deploy", [1]) == 2
 
 
+@pytest.mark.campaign
 def test_a_changed_class_is_compiled_again(package: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert run(package, cache) == "21"
@@ -111,12 +113,13 @@ def start(package: Path, cache: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.campaign
 def test_commands_that_fill_the_same_cache_at_once(package: Path, tmp_path: Path) -> None:
     running = [start(package, tmp_path / "cache") for _ in range(4)]
     assert [r.communicate(timeout=60)[0].strip() for r in running] == ["21"] * 4
 
 
-@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.4, 0.5])
+@pytest.mark.parametrize("seconds", every(2, [0.1, 0.2, 0.3, 0.4, 0.5]))
 def test_a_command_killed_while_it_fills_the_cache_harms_no_later_one(
     package: Path, tmp_path: Path, seconds: float
 ) -> None:

@@ -83,6 +83,7 @@ def test_an_effect_that_was_done_is_not_done_again(launches: Launches) -> None:
     assert pad["said"] is None  # it was done, and its answer is lost
 
 
+@pytest.mark.campaign
 def test_an_effect_that_was_not_done_is_done(launches: Launches) -> None:
     place = launches.place
     place.ok("env", "resolve", "e", launches.key(), "--redo")
@@ -105,6 +106,7 @@ def test_a_task_can_be_given_up(launches: Launches) -> None:
     assert (launches.count, place.status()) == (2, "ready")
 
 
+@pytest.mark.campaign
 def test_an_environment_of_an_earlier_version_that_is_damaged_hides_nothing(place: Place) -> None:
     place.deploy()
     folder = place.root / "environments" / "old"

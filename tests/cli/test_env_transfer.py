@@ -70,6 +70,7 @@ def test_without_resources_a_copy_may_count_as_deployed(place: Place) -> None:
     place.ok("env", "deploy", "copy")
 
 
+@pytest.mark.campaign
 def test_after_a_cleaned_cloud_everything_is_made_anew(place: Place) -> None:
     place.deploy("--set", "text=kept")
     place.ok("env", "action", "e", "open")

@@ -65,6 +65,7 @@ def test_the_image_is_built_and_all_of_it_is_made(here: Path, image: Path, monke
     place.ok("env", "destroy", "e")
 
 
+@pytest.mark.campaign
 def test_a_build_that_is_interrupted_changes_nothing(here: Path, image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place(here)
     place.deploy()
@@ -79,6 +80,7 @@ def test_a_build_that_is_interrupted_changes_nothing(here: Path, image: Path, mo
     assert "is deployed" in place.ok("env", "realize", "e", "--driver", "moon").output
 
 
+@pytest.mark.campaign
 def test_it_is_refused_where_nothing_can_be_executed(here: Path, image: Path) -> None:
     place = Place(here)
     place.deploy()

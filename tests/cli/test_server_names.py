@@ -17,6 +17,7 @@ def place(here: Path) -> Place:
     return Place(here)
 
 
+@pytest.mark.campaign
 def test_the_second_application_of_a_name_is_refused_in_plan_and_deployment(place: Place) -> None:
     place.deploy("--app", "redis", "--set", "instance.name=redis-1")
     before, plans = place.data("cloud", "status")["servers"], place.plans()
@@ -32,6 +33,7 @@ def test_the_second_application_of_a_name_is_refused_in_plan_and_deployment(plac
     assert place.data("cloud", "status")["servers"][0] == before[0]
 
 
+@pytest.mark.campaign
 def test_a_service_refuses_it_too_and_the_first_ones_server_stays(remote: Remote) -> None:
     remote.deploy("names", "--app", "redis", "--set", "instance.name=redis-1")
     before = remote.data("env", "show", "names")["components"]

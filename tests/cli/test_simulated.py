@@ -81,6 +81,7 @@ def walk(run: Callable[..., Result], name: str, package: str, more: Mapping[str,
     return ended
 
 
+@pytest.mark.campaign
 def test_every_command_of_a_workspace_says_so(place: Place) -> None:
     ended = walk(place.run, "e", str(place.package), HERE)
     assert {"deploy", "env action", "env show", "env plan", "env log", "env export", "env destroy"} <= set(ended), ended

@@ -193,6 +193,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 
+@pytest.mark.campaign
 def test_the_first_effect_on_an_openstack_loads_hardly_any_code() -> None:
     with Fake() as fake:
         login = {"auth_url": fake.url, "username": "w", "password": fake.password, "project_name": "p"}

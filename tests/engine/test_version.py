@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import vetro
 from vetro.engine.version import digest, engine_version
 
@@ -73,6 +75,7 @@ with Launcher() as launcher:
 """
 
 
+@pytest.mark.campaign
 def test_a_program_that_was_changed_on_disk_starts_no_tasks(tmp_path: Path) -> None:
     shutil.copytree(ROOT, tmp_path / "vetro", ignore=shutil.ignore_patterns("__pycache__", "server", "cli"))
     done = subprocess.run(

@@ -296,6 +296,7 @@ def test_a_program_that_does_not_start_is_reported() -> None:
     assert site.cloud.names() == ["Start clock"]
 
 
+@pytest.mark.campaign
 def test_the_farm_grows_and_shrinks() -> None:
     site = Site("webfarm").deploy()
     assert site.cloud.names() == [

@@ -113,6 +113,7 @@ def test_nothing_arrives_any_more_and_later_it_does_again(world: World) -> None:
     assert stopped(first) == 0, world.logs()
 
 
+@pytest.mark.campaign
 def test_connections_break_and_are_refused_for_a_while(world: World) -> None:
     """A worker outlives its database, and goes on with its own task."""
     service = world.service

@@ -50,6 +50,7 @@ def test_killed_at_twenty_moments(service: Service) -> None:
     assert service.world.waiting() == []
 
 
+@pytest.mark.campaign
 def test_killed_again_and_again(service: Service) -> None:
     (task,) = service.order("begin", name="again", steps=10)
     chance = random.Random(5)
@@ -136,6 +137,7 @@ def test_two_workers_drain_a_queue(service: Service) -> None:
         assert service.check(task, f"many{number}", 1)["attempts"] == 1
 
 
+@pytest.mark.campaign
 def test_who_waits_is_woken_also_while_all_places_are_taken(service: Service) -> None:
     tasks = service.order("begin", name="busy", steps=400, count=6)
     worker = service.do("work", own=True)

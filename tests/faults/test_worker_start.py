@@ -13,6 +13,7 @@ import pytest
 
 from tests.faults.campaign.processes import state_of
 from tests.faults.server_kit import PATIENCE, Service
+from tests.support.fuzzing import every
 
 #: What a worker has just done, from its first step to its last one before it takes tasks; three of them always.
 MOMENTS = (
@@ -86,7 +87,7 @@ def test_a_worker_beside_it_removes_what_it_left(service: Service, tmp_path: Pat
     service.stop(worker)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", every(2, MOMENTS))
 def test_told_to_end_while_it_starts(moment: str, service: Service, tmp_path: Path) -> None:
     status, pids = struck(service, moment, signal.SIGTERM, tmp_path / "pids")
     assert status == 0

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.hostile.counting import TESTS
 
 RUN = """
@@ -63,18 +65,21 @@ def test_it_counts_by_area(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.campaign
 def test_an_area_alone_of_which_nothing_could_be_tried_is_no_success(tmp_path: Path) -> None:
     done = run(tmp_path, ATTACKS, "pages")
     assert done.stdout.splitlines()[-1] == "0 passed, 0 failed"
     assert done.returncode == 2
 
 
+@pytest.mark.campaign
 def test_a_file_that_cannot_be_read_has_failed(tmp_path: Path) -> None:
     done = run(tmp_path, "import pytest\nraise ValueError\n")
     assert done.stdout.splitlines()[-1] == "0 passed, 1 failed"
     assert done.returncode == 1
 
 
+@pytest.mark.campaign
 def test_areas_have_to_exist(tmp_path: Path) -> None:
     done = run(tmp_path, ATTACKS.replace('"pages"', '"windows"'))
     assert done.returncode == 9

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.fuzzing import EVERYTHING
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +17,7 @@ PROCESSES = 10 if EVERYTHING else 3
 RUNS = 10
 
 
+@pytest.mark.campaign
 def test_many_runs_give_one_digest() -> None:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "src")])

@@ -195,6 +195,7 @@ def test_fifty_branches_wait_at_the_same_time_on_the_real_clock() -> None:
     assert traces[0] == traces[1] == traces[2] == [*range(50), *range(100, 150)]
 
 
+@pytest.mark.campaign
 def test_ten_thousand_groups_leave_nothing_behind() -> None:
     run = Run(
         method(

@@ -267,6 +267,7 @@ for path, data in sample.package(**json.loads(sys.argv[2])).items():
 """
 
 
+@pytest.mark.campaign
 def test_a_tosca_package_is_checked_by_the_command_line(own: Own, run: Run) -> None:
     if importlib.util.find_spec("translator") is None:
         pytest.fail("heat-translator is not installed; the extra 'test' has it")

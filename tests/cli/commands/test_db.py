@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pexpect
+import pytest
 
 
 def call(data: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -42,6 +43,7 @@ def test_from_nothing_to_whole(tmp_path: Path) -> None:
     assert call(data, "reopen").stdout == "this database was not moved\n"
 
 
+@pytest.mark.campaign
 def test_wrong_addresses(tmp_path: Path) -> None:
     call(tmp_path, "migrate")
     assert "'database.url' must begin with" in call(tmp_path, "move", "--to", "mysql://x/y", status=1).stderr

@@ -40,6 +40,7 @@ def test_a_new_environment_then_only_what_differs(place: Place) -> None:
     assert [task["state"] for task in place.data("env", "show", "e")["tasks"]] == ["done"] * 3
 
 
+@pytest.mark.campaign
 def test_the_cloud_is_told_before_anything_is_done(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which one, what it does, and why: of a new environment, and of one that is there, whatever is wanted now."""
     recorded = "cloud: record - nothing is executed, everything is written down "
@@ -141,6 +142,7 @@ def test_several_applications_are_told_apart_by_class(place: Place) -> None:
     assert place.data("env", "show", "e")["components"][0]["class"] == "u.Bag"
 
 
+@pytest.mark.campaign
 def test_a_second_application_of_the_class_and_a_choice_between_them(place: Place) -> None:
     place.deploy("--app", "one")
     place.deploy("--app", "two")
@@ -228,6 +230,7 @@ def test_a_delay_takes_its_time_and_a_timeout_cancels(place: Place) -> None:
     assert place.status() == "ready"
 
 
+@pytest.mark.campaign
 def test_the_example_with_a_database(place: Place) -> None:
     name = "com.example.vetro.WebShop"
     place.ok("deploy", str(EXAMPLES), "--class", name, "--env", "shop", "--driver", "record")

@@ -176,6 +176,7 @@ def test_killed_in_the_middle_and_continued(place: Place) -> None:
     assert place.plans() == FIRST
 
 
+@pytest.mark.campaign
 def test_killed_again_and_again(place: Place) -> None:
     """Wherever it is killed: the end is the same."""
     command = begin(place, delay=0.3)
@@ -195,6 +196,7 @@ def test_killed_again_and_again(place: Place) -> None:
     assert place.status() == "ready"
 
 
+@pytest.mark.campaign
 def test_an_interrupted_task_can_be_ended_instead(place: Place) -> None:
     with place.start(*begin(place, never=True, times=1)) as process:
         in_the_middle(place, process)

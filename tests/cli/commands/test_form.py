@@ -94,6 +94,7 @@ def test_into_an_environment_and_changed_there(place: Place) -> None:
     assert place.status() == "ready"
 
 
+@pytest.mark.campaign
 def test_interrupted_in_a_terminal_and_gone_on_with(place: Place) -> None:
     environment = {**os.environ, "VETRO_WORKSPACE": str(place.root), "TERM": "dumb"}
     command = f"{sys.executable} -m vetro form box"

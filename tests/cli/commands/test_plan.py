@@ -32,6 +32,7 @@ def instead(*lines: str) -> str:
     return BOX.replace(before, "".join(f"          {line}\n" for line in lines))
 
 
+@pytest.mark.campaign
 def test_a_first_deployment_is_planned_and_leaves_not_even_a_workspace(place: Place) -> None:
     said = place.ok("deploy", str(place.package), "--env", "e", "--set", "text=new", "--plan")
     lines = [" ".join(line.split()) for line in said.stdout.splitlines()]
@@ -102,6 +103,7 @@ def test_pauses_are_skipped_and_said(place: Place) -> None:
     assert "3600 seconds" in said
 
 
+@pytest.mark.campaign
 def test_ctrl_c_ends_a_plan_and_leaves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = instead("- While: $.size > 0", "  Do: [sleep(1)]")
     package = write_package(place.folder / "endless", {"t.Box": endless})

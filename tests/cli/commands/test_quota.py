@@ -25,6 +25,7 @@ def limits(place: Place, text: str) -> None:
     (place.root / "vetro.toml").write_text(f"[quotas]\n{text}\n", encoding="utf-8")
 
 
+@pytest.mark.campaign
 def test_environments_of_a_workspace_share_its_limits(place: Place) -> None:
     limits(place, "servers = 1")
     planned = ("deploy", str(place.package), "--env", "second", "--driver", "record", "--plan")
@@ -98,6 +99,7 @@ def test_what_is_no_limit_changes_nothing(remote: Remote, installation: Any, her
     assert all(row["limit"] != 7 for row in root.data("quota", "show", "default"))
 
 
+@pytest.mark.campaign
 def test_on_the_machine_of_the_service(tmp_path: Path) -> None:
     data = tmp_path / "data"
     call(data, "project", "create", "demo")

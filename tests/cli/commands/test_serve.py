@@ -38,6 +38,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
         service.process.wait()
 
 
+@pytest.mark.campaign
 def test_the_cloud_and_why_it_was_chosen_are_told_first(serve: Callable[..., Service], tmp_path: Path) -> None:
     """Without an image nothing can be real; what would change that is said, too. `vetro doctor` says the same."""
     service = serve(VETRO_IMAGES=str(tmp_path / "no images"))
@@ -98,6 +99,7 @@ def test_a_killed_service_leaves_no_process(serve: Callable[..., Service]) -> No
     until(lambda: not any(map(alive, children)), 10)
 
 
+@pytest.mark.campaign
 def test_children_that_die_are_started_again(serve: Callable[..., Service]) -> None:
     service = serve("--workers", "0")
     service.await_ready()

@@ -133,6 +133,7 @@ def test_files_go_in_and_come_out(safe: Place) -> None:
     assert safe.data("env", "show", "e")["tasks"] == tasks  # the action did not run for nothing
 
 
+@pytest.mark.campaign
 def test_no_secret_is_seen_in_the_list_of_processes(safe: Place) -> None:
     """Neither the command nor what it starts has it in its arguments."""
     command = [sys.executable, "-m", "vetro.cli.main", *tell("--secret", "word")]
@@ -171,6 +172,7 @@ def test_a_secret_is_asked_for_without_showing_it(safe: Place) -> None:
         assert child.exitstatus == 0
 
 
+@pytest.mark.campaign
 def test_a_server_gets_and_gives_the_same(remote: Remote, tmp_path: Path) -> None:
     package = write_package(tmp_path / "safe", {"safe.Safe": SAFE.replace("=: t,", "=: safe,")}, name="safe")
     (tmp_path / "logo.png").write_bytes(BINARY)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pexpect
+import pytest
 import yaml
 
 from tests.cli.conftest import write_package
@@ -56,6 +57,7 @@ def test_a_name_is_the_version_that_the_environment_uses(remote: Remote, tmp_pat
     assert "uses t in several versions: 1.0.0, 1.1.0" in remote.refused("deploy", "t", "--env", "kept", "--app", "x")
 
 
+@pytest.mark.campaign
 def test_what_happened_and_what_would(remote: Remote) -> None:
     remote.deploy("told")
     planned = remote.ok("deploy", remote.box(), "--env", "told", "--set", "text=next", "--plan")
@@ -84,6 +86,7 @@ def test_what_happened_and_what_would(remote: Remote) -> None:
     assert "has no interrupted task" in remote.ok("env", "resume", "told").stderr
 
 
+@pytest.mark.campaign
 def test_a_plan_for_what_is_not_there_leaves_nothing_behind(remote: Remote) -> None:
     done = remote.ok("deploy", remote.box(), "--env", "never", "--plan", "-q")
     assert re.search(r"\+ never-1 +\(OS::Nova::Server\)", done.stdout)
@@ -106,6 +109,7 @@ def test_a_failure_says_where_and_why(remote: Remote) -> None:
     assert "The box says fine" in remote.deploy("bad", "--set", "text=fine").stderr
 
 
+@pytest.mark.campaign
 def test_slips_cost_nothing(remote: Remote) -> None:
     remote.deploy("slips")
     sessions = remote.data("session", "list", "slips")
@@ -156,6 +160,7 @@ def test_destroy(remote: Remote) -> None:
     assert "there is no environment" in remote.refused("env", "show", "left")
 
 
+@pytest.mark.campaign
 def test_ctrl_c_leaves_the_task_and_says_how_to_come_back(remote: Remote) -> None:
     with remote.terminal("deploy", remote.box(), "--env", "long", "--set", "text=endless") as child:
         child.expect("running Write text|Making the server")
@@ -182,6 +187,7 @@ def test_ctrl_c_leaves_the_task_and_says_how_to_come_back(remote: Remote) -> Non
     assert told["tasks"][0]["cancel"] == "enough"
 
 
+@pytest.mark.campaign
 def test_detached_then_cancelled_by_timeout(remote: Remote) -> None:
     done = remote.ok("deploy", remote.box(), "--env", "later", "--detach", "--set", "text=endless")
     task = done.stdout.strip()
@@ -218,6 +224,7 @@ def test_environments_travel(remote: Remote, tmp_path: Path) -> None:
         remote.refused("env", "import", str(tmp_path / "no.zip"), "--name", "broken", *words)
 
 
+@pytest.mark.campaign
 def test_secrets_of_a_server_survive_a_redeployment(remote: Remote, tmp_path: Path) -> None:
     text = """\
 Namespaces: {=: s, std: io.murano, forms: io.murano.metadata.forms}

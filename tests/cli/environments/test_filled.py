@@ -62,6 +62,7 @@ def test_the_only_one_that_fits_is_taken_and_told(place: Place) -> None:
     assert place.servers() == ["e-1", "e-2"]
 
 
+@pytest.mark.campaign
 def test_which_of_several_is_asked_and_a_new_one_is_a_component(place: Place) -> None:
     place.ok(*command(DATABASE, "--app", "spare"))
     said = place.refused(*command(SHOP))
@@ -80,6 +81,7 @@ def test_which_of_several_is_asked_and_a_new_one_is_a_component(place: Place) ->
     assert there["second"]["database"] == there["database-2"]["?"]["id"] and len(there) == 6
 
 
+@pytest.mark.campaign
 def test_no_application_is_invented_beside_others(here: Path) -> None:
     place = Place(here)
     place.deploy()
@@ -104,6 +106,7 @@ def test_no_secret_can_be_guessed(place: Place) -> None:
     assert deployed(place)["one"]["token"] == "mine-and-known"
 
 
+@pytest.mark.campaign
 def test_a_server_does_the_same(remote: Remote) -> None:
     for app in ("main", "spare"):
         done = remote.ok(*command(DATABASE, "--app", app, env="filled"))

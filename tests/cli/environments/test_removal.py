@@ -60,6 +60,7 @@ def test_what_others_use_stays(here: Path) -> None:
     assert place.servers() == []
 
 
+@pytest.mark.campaign
 def test_on_a_server(remote: Remote) -> None:
     remote.ok("deploy", remote.box(), "--env", "two", "--app", "one")
     remote.ok("deploy", remote.box(), "--env", "two", "--app", "other")

@@ -113,6 +113,7 @@ def pad_of(remote: Remote, name: str) -> dict[str, Any]:
     return dict(pad)
 
 
+@pytest.mark.campaign
 def test_the_command_line_asks_and_says_what_was_decided(pads: Pads, remote: Remote) -> None:
     task = pads.tasks["apollo"]
     said = remote.refused("env", "watch", "apollo")

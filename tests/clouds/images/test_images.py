@@ -218,6 +218,7 @@ def test_the_same_recipe_is_not_built_twice_and_the_image_has_what_it_says() -> 
     assert json.loads((image.folder / "manifest.json").read_text())["serves"] == list(RECIPES["debian-12"].serves)
 
 
+@pytest.mark.campaign
 def test_a_killed_build_leaves_nothing_half_made(tmp_path: Path) -> None:
     need(NSPAWN.missing())
     program = (

@@ -137,6 +137,7 @@ def test_settings_and_configurations_reach_the_packages(launcher: Launcher, tmp_
     assert last.get("result") == 13, last
 
 
+@pytest.mark.campaign
 def test_compiled_code_comes_from_a_cache_that_tasks_only_read(
     launcher: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -563,6 +564,7 @@ def test_a_launcher_that_cannot_start_says_so(capfd: pytest.CaptureFixture[str])
     assert "no_such_module" in capfd.readouterr().err
 
 
+@pytest.mark.campaign
 def test_a_launcher_leaves_nothing(tmp_path: Path) -> None:
     before = set(os.listdir("/proc/self/fd"))
     with Launcher() as launcher, launcher.start() as process:

@@ -53,6 +53,7 @@ def test_its_wheel_brings_the_kind(own: Own, run: Run) -> None:
     assert done.stdout.split() == ["OpenStack", str(site / "vetro_openstack/__init__.py")], done.stderr
 
 
+@pytest.mark.campaign
 def test_a_server_without_it_says_what_to_install(run: Run, without: Path, tmp_path: Path) -> None:
     (tmp_path / "vetro.toml").write_text('[cloud]\nkind = "openstack"\n' + SECTION)
     options = ("--data", str(tmp_path / "data"), "--config", str(tmp_path / "vetro.toml"))

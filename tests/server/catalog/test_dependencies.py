@@ -13,8 +13,6 @@ from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
 
-pytestmark = pytest.mark.database
-
 
 def chosen(packages: list[Package]) -> list[str]:
     return sorted(f"{p.fqn} {p.version}" for p in packages)

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.database
 
-
+@pytest.mark.campaign
 def test_an_import_that_is_killed_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
     done = subprocess.run(

@@ -13,8 +13,6 @@ from vetro.server.environments.errors import NotYours
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.tasks.models import Report, Task
 
-pytestmark = pytest.mark.database
-
 
 def test_deployments_are_listed_newest_first_with_what_was_deployed(planting: Any) -> None:
     garden = planting(plant())

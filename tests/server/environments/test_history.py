@@ -11,8 +11,6 @@ from vetro.server.environments import drafts, history
 from vetro.server.environments.errors import NotYours
 from vetro.server.errors import Conflict, Invalid, NotFound
 
-pytestmark = pytest.mark.database
-
 
 def told(differences: Any) -> dict[str, Any]:
     return {d.id: (d.what, sorted(p.name for p in d.properties)) for d in differences}

@@ -14,8 +14,6 @@ from vetro.server.environments.models import Environment, EnvironmentPackage, Se
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
-pytestmark = pytest.mark.database
-
 
 def newest(garden: Any) -> State:
     return State.objects.filter(environment_id=garden.id).order_by("-number")[0]

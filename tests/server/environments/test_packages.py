@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.server.environments.conftest import archive, plant
 from vetro.server.environments import packages
 from vetro.server.environments.models import Environment, EnvironmentPackage
-
-pytestmark = pytest.mark.database
 
 
 def test_only_versions_that_the_model_came_from_are_kept(planting: Any) -> None:

@@ -25,8 +25,6 @@ from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment
 from vetro.server.tasks.models import Task
 
-pytestmark = pytest.mark.database
-
 SHOP = """\
 Name: Shop
 Namespaces: {=: test, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}

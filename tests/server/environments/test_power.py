@@ -109,7 +109,6 @@ def street(ann: Any, drain: Callable[..., int], tmp_path: Path, monkeypatch: pyt
     yield Street(ann, place, drain)
 
 
-@pytest.mark.database
 def test_an_environment_is_stopped_and_started_in_order(street: Street) -> None:
     version = street.row.version
     draft = sessions.open_session(street.caller, street.row.id)
@@ -137,7 +136,6 @@ def test_an_environment_is_stopped_and_started_in_order(street: Street) -> None:
     ]
 
 
-@pytest.mark.database
 @pytest.mark.parametrize("what", ["back", "the back", "back-1", "id"])
 def test_a_component_or_a_server_by_id_or_name(street: Street, what: str) -> None:
     street.change("stop", street.ids["back-1"] if what == "id" else what)
@@ -146,7 +144,6 @@ def test_a_component_or_a_server_by_id_or_name(street: Street, what: str) -> Non
     assert street.states()["back-1"] == "ACTIVE" and street.stopped() == {}
 
 
-@pytest.mark.database
 def test_what_is_refused(street: Street, bob: Any) -> None:
     with pytest.raises(NotFound):
         power.change(street.caller, street.row.id, "stop", "nobody")
@@ -167,7 +164,6 @@ def test_what_is_refused(street: Street, bob: Any) -> None:
         queue.retry(street.caller, task.id)
 
 
-@pytest.mark.database
 def test_a_deployment_starts_what_was_stopped_and_says_so(street: Street) -> None:
     street.change("stop", "back")
     street.switched()
@@ -179,7 +175,6 @@ def test_a_deployment_starts_what_was_stopped_and_says_so(street: Street) -> Non
     assert texts.index("Starting server back-1") < texts.index("Deployment finished")
 
 
-@pytest.mark.database
 def test_what_was_not_done_is_not_noted(street: Street, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that does not stop keeps the others from nothing; cancelled before it began, nothing is noted."""
     task = power.change(street.caller, street.row.id, "stop")
@@ -204,7 +199,6 @@ def test_what_was_not_done_is_not_noted(street: Street, monkeypatch: pytest.Monk
     assert list(street.stopped()) == ["back-1"], "the one that it was about is not there any more"
 
 
-@pytest.mark.database
 def test_half_of_what_a_dead_task_did_is_noted(street: Street) -> None:
     """The journal says what was done, and begun: a server that was off and not noted was started by no deployment."""
     task = power.change(street.caller, street.row.id, "stop")
@@ -222,7 +216,6 @@ def test_half_of_what_a_dead_task_did_is_noted(street: Street) -> None:
     assert street.stopped() == {}
 
 
-@pytest.mark.database
 def test_what_is_begun_and_cancelled_is_started_by_the_next_deployment(street: Street) -> None:
     task = power.change(street.caller, street.row.id, "stop", "back")
     JournalEntry.objects.create(task=task, key="power0", kind="server.power", digest="", begun=0.0)
@@ -235,7 +228,6 @@ def test_what_is_begun_and_cancelled_is_started_by_the_next_deployment(street: S
     assert set(street.states().values()) == {"ACTIVE"}
 
 
-@pytest.mark.database
 def test_what_failed_before_servers_were_switched_can_be_done_again(street: Street) -> None:
     """After a machine came back, and its servers were started, nobody could repeat what had failed with it."""
     session = sessions.open_session(street.caller, street.row.id)
@@ -248,7 +240,6 @@ def test_what_failed_before_servers_were_switched_can_be_done_again(street: Stre
         queue.retry(street.caller, failed.id)
 
 
-@pytest.mark.database
 def test_a_stopped_server_that_is_gone_holds_no_deployment_up(street: Street) -> None:
     """Whatever was deployed failed before it began, also what would have taken the server away."""
     street.change("stop")

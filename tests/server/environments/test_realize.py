@@ -24,8 +24,6 @@ from vetro.server.errors import Conflict, Forbidden, NotFound
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
 
-pytestmark = pytest.mark.database
-
 
 class MoonStreet(Street):
     """A street that is only written down, on a machine where servers on the moon need no more than an image."""

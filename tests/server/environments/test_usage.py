@@ -16,7 +16,6 @@ from vetro.server.environments.models import Environment, InstanceUsage
 from vetro.server.tasks import reports
 from vetro.server.tasks.models import Event, JournalNote, Report, Task
 
-pytestmark = pytest.mark.database
 TRACK, UNTRACK = "murano.track_instance", "murano.untrack_instance"
 
 

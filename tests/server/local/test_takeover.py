@@ -88,6 +88,7 @@ def test_environments_come_with_states_tasks_reports_and_models(root: Path, temp
     assert ask(root, templates, EVERYTHING) == found
 
 
+@pytest.mark.campaign
 def test_an_interrupted_task_of_another_engine_is_told_and_begun_anew(root: Path, templates: Path) -> None:
     """Effects of its journal are not done again by an engine that may ask for others: the task ends with what to do."""
 
@@ -112,6 +113,7 @@ def test_an_interrupted_task_of_another_engine_is_told_and_begun_anew(root: Path
     assert (found["status"], found["tasks"]) == ("ready", [["deploy", "failed"], ["deploy", "done"]])
 
 
+@pytest.mark.campaign
 def test_a_journal_has_what_its_log_has(root: Path, templates: Path) -> None:
     """What was committed last is beside the database, and nothing of what was not committed."""
     path = root / "environments" / "cut" / "journal.db"
@@ -132,6 +134,7 @@ def test_a_journal_has_what_its_log_has(root: Path, templates: Path) -> None:
     assert [file.read_bytes() for file in (moved, moved.with_name("journal.db-wal"))] == before
 
 
+@pytest.mark.campaign
 def test_what_was_moved_half_is_finished(root: Path, templates: Path) -> None:
     """Killed after the transaction and before the folder was moved."""
     found = ask(root, templates, EVERYTHING)

@@ -128,6 +128,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.campaign
 def test_folders_of_earlier_versions(tmp_path: Path) -> None:
     root = tmp_path / "workspace"
     with zipfile.ZipFile(OLD) as archive:

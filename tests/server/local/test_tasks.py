@@ -82,6 +82,7 @@ def test_a_deployment_is_watched_and_leaves_a_state(here: Here) -> None:
     assert here.ask("show") == {"status": "ready", "applications": 1, "driver": "record", "tasks": ["done"]}
 
 
+@pytest.mark.campaign
 def test_killed_in_the_middle_and_continued(here: Here) -> None:
     session = here.make(delay=20)
     here.killed(session)
@@ -92,6 +93,7 @@ def test_killed_in_the_middle_and_continued(here: Here) -> None:
     assert here.ask("show")["status"] == "ready"
 
 
+@pytest.mark.campaign
 def test_what_was_interrupted_can_be_ended_or_given_up(here: Here) -> None:
     session = here.make(never=True, times=1)
     here.killed(session)
@@ -101,6 +103,7 @@ def test_what_was_interrupted_can_be_ended_or_given_up(here: Here) -> None:
     assert here.plans() == FIRST[:2]
 
 
+@pytest.mark.campaign
 def test_a_task_that_is_given_up_frees_its_environment(here: Here) -> None:
     session = here.make(never=True, times=1)
     here.killed(session)

@@ -20,7 +20,7 @@ from vetro.server.ids import new_id
 from vetro.server.retention import broker_logins, sweep
 from vetro.server.tasks.models import Task
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def task(environment: str = "", kind: str = "deploy", state: str = "done") -> str:
@@ -62,6 +62,7 @@ def settings(tmp_path: Path) -> Iterator[Config]:
         yield config(tmp_path, engine__broker={**told, "management": management})
 
 
+@pytest.mark.campaign
 def test_they_go_from_the_broker(
     ids: dict[str, str], settings: Config, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:

@@ -24,7 +24,7 @@ from vetro.server.tasks.models import Report
 
 __all__ = ["_ended", "browser"]
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 #: Addresses that name an environment, or something of one.
 NAMES = frozenset({"environment", "environment_id", "session_id", "task", "task_id", "form", "form_id"})

@@ -141,7 +141,6 @@ def test_a_line_that_grows_comes_again_and_a_wrong_mark_is_refused() -> None:
 # -- in the service ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.database
 def test_servers_and_what_they_say(house: House) -> None:
     there = logs.servers(house.caller, house.row.id)
     assert [(one.name, one.status, one.component) for one in there] == [
@@ -167,7 +166,6 @@ def test_servers_and_what_they_say(house: House) -> None:
     assert house.read("front").lines == []
 
 
-@pytest.mark.database
 def test_what_is_refused(house: House, eve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for refused in (
         lambda: logs.read(eve.caller, house.row.id, "front"),
@@ -197,7 +195,6 @@ def test_what_is_refused(house: House, eve: Any, monkeypatch: pytest.MonkeyPatch
         house.read("front")
 
 
-@pytest.mark.database
 def test_a_cloud_that_is_on_another_machine_is_told_of(
     ann: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +205,6 @@ def test_a_cloud_that_is_on_another_machine_is_told_of(
         logs.servers(ann.caller, row.id)
 
 
-@pytest.mark.database
 def test_looking_removes_nothing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     swept: list[str] = []
     monkeypatch.setattr(StackCloud, "sweep", lambda self: swept.append("swept") or [])
@@ -229,7 +225,6 @@ def shop_place(house: House) -> Any:
 # -- through the doors -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.database
 def test_the_api_tells_it(house: House, ann: Any, people: Callable[..., Any]) -> None:
     path = f"/v2/environments/{house.row.id}/servers"
     found = ann.get(path).json()
@@ -246,7 +241,6 @@ def test_the_api_tells_it(house: House, ann: Any, people: Callable[..., Any]) ->
     assert {reader.get(place).status_code for place in (path, f"{path}/front/log")} == {403}
 
 
-@pytest.mark.database
 @pytest.mark.django_db
 def test_the_page_shows_it(house: House, ann: Any, people: Callable[..., Any]) -> None:
     pages, path = signed_in(ann), f"/app/environments/{house.row.id}/servers"

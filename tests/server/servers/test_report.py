@@ -26,7 +26,7 @@ from vetro.server.tasks.models import JournalEntry, Task
 from vetro.server.tasks.script_output import OutputLog
 from vetro.yaql.redact import MASK
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 #: Where each of them is planted.
 WHERE = (

@@ -15,8 +15,6 @@ from vetro.server.errors import Unavailable
 from vetro.server.tasks.concurrency import Gate
 from vetro.server.tasks.package_queries import ask, close, warm_up
 
-pytestmark = pytest.mark.database
-
 SHOP = {"name": "test.Shop", "version": None, "package": "test.shop"}
 
 

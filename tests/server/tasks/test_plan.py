@@ -16,8 +16,6 @@ from vetro.engine.planning import host_config
 from vetro.server.environments.models import State
 from vetro.server.tasks.plan import plan, scratch, tidy
 
-pytestmark = pytest.mark.database
-
 AGENT = """\
 Name: Shop
 Namespaces:

@@ -12,7 +12,7 @@ from vetro.server.tasks import reports, script_output
 from vetro.server.tasks.models import Event, Report, Task
 from vetro.server.tasks.script_output import OutputLog
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def piece(text: str, number: str = "1", **more: Any) -> dict[str, Any]:

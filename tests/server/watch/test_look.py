@@ -20,7 +20,7 @@ from vetro.server.watch import service
 from vetro.server.watch.models import WatchMark
 from vetro.server.watch.target_reader import TargetReader
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 class Cloud:

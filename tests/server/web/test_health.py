@@ -13,7 +13,7 @@ from vetro.server.tasks.models import Task
 from vetro.server.watch import service
 from vetro.server.watch.metrics import Pending
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.database
-
 
 def test_a_deployment_over_the_wire(ann: Any, eve: Any, drain: Any) -> None:
     from vetro.server.catalog import standard_packages

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.database
-
 
 def make(person: Any, name: str = "e") -> str:
     return str(person.post("/v1/environments", {"name": name}).json()["id"])

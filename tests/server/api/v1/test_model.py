@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.database
-
 TYPE = "application/env-model-json-patch"
 
 

@@ -11,8 +11,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from tests.server.catalog.archives import archive, zipped
 from vetro.server.catalog.models import Package
 
-pytestmark = pytest.mark.database
-
 PACKAGES = "/v1/catalog/packages"
 FIELDS = {
     "id", "name", "fully_qualified_name", "type", "version", "author", "description", "supplier", "tags", "categories",

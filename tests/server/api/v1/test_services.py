@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.database
-
 APP = {"?": {"type": "my.App", "id": "a"}, "name": "n", "list": [{"x": 1}]}
 
 

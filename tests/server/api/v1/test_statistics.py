@@ -7,11 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from vetro.server.observe.request_counters import Requests
-
-pytestmark = pytest.mark.database
 
 
 def test_statistics_over_the_wire(ann: Any, eve: Any) -> None:

@@ -10,8 +10,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.api.v2.conftest import tree
 
-pytestmark = pytest.mark.database
-
 Deploy = Callable[..., Any]
 
 

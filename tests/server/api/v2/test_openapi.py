@@ -27,9 +27,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.support.fuzzing import EVERYTHING
 from vetro.server.http.application import Application
 
-EXAMPLES = int(os.environ.get("VETRO_TEST_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("VETRO_TEST_EXAMPLES", "4" if EVERYTHING else "2"))
 GROUPS = 4
 #: Watching never ends, and has tests of its own; static methods wait for a worker (`test_tasks`).
 APART = {"watchEvents", "callStaticMethod"}

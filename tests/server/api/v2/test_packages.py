@@ -8,8 +8,6 @@ import pytest
 
 from tests.server.api.v2.conftest import UI, archive, upload
 
-pytestmark = pytest.mark.database
-
 
 def test_a_package_is_imported_listed_and_shown(ann: Any, orchard: Any) -> None:
     assert (orchard["fqn"], orchard["version"], orchard["own"]) == ("test.orchard", "1.0.0", True)

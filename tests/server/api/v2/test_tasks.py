@@ -12,8 +12,6 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.requests import slow_requests
 from vetro.server.tasks.models import Task
 
-pytestmark = pytest.mark.database
-
 Deploy = Callable[..., Any]
 
 

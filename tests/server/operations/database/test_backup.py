@@ -113,6 +113,7 @@ def test_another_kind_of_database_is_refused_with_the_way(
     assert "restore it into SQLite; 'vetro db move' brings the installation to another database" in refused
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_through_a_pipe(installation: Installation, tmp_path: Path) -> None:
     before = rows_of(installation)
@@ -183,6 +184,7 @@ def test_what_is_damaged_is_not_restored(installation: Installation, tmp_path: P
     assert rows_of(target) == rows_of(installation)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_what_is_in_the_way(installation: Installation, tmp_path: Path) -> None:
     file = saved(installation, tmp_path / "a.tar")

@@ -128,6 +128,7 @@ def test_repair_on_sqlite(installation: Installation) -> None:
         assert database.execute(found.format("author"), ["vetro"]).fetchone()[0] >= 1
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_repair_on_postgresql(installation: Installation, postgresql: Callable[[], str]) -> None:
     url = postgresql()

@@ -66,6 +66,7 @@ def test_there_and_back(installation: Installation, postgresql: New) -> None:
     assert "ann" in installation.run("admin", "user", "list").stdout
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_target_with_something_in_it_is_refused(installation: Installation, postgresql: New) -> None:
     target = postgresql()
@@ -79,6 +80,7 @@ def test_a_target_with_something_in_it_is_refused(installation: Installation, po
     assert "ann" in installation.run("admin", "user", "list").stdout
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_what_is_in_use_is_not_moved(installation: Installation, postgresql: New) -> None:
     target = postgresql()
@@ -130,6 +132,7 @@ def test_one_that_is_killed_is_begun_again(installation: Installation, postgresq
     assert installation.dump(target) == before
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_what_postgresql_cannot_keep_is_named(installation: Installation, postgresql: New) -> None:
     with closing(sqlite3.connect(installation.data / "vetro.db")) as database:

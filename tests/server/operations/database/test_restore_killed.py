@@ -52,6 +52,7 @@ def test_of_sqlite(installation: Installation, tmp_path: Path) -> None:
     restored_in_spite_of([5, 40, 90, 130, 60], installation, tmp_path)
 
 
+@pytest.mark.campaign
 def test_of_postgresql(installation: Installation, tmp_path: Path, postgresql: New) -> None:
     restored_in_spite_of([60, 90, 130], on_postgresql(installation, postgresql()), tmp_path, postgresql())
 
@@ -99,6 +100,7 @@ def test_after_all_rows_were_written(installation: Installation, tmp_path: Path,
     assert refused, "no restoring had written all rows when it was killed"
 
 
+@pytest.mark.campaign
 def test_moving_is_begun_again(installation: Installation, tmp_path: Path) -> None:
     before = installation.dump()
     target = f"sqlite:///{tmp_path / 'moved.db'}"

@@ -49,6 +49,7 @@ def test_a_sealed_one_is_refused_until_it_is_opened_again() -> None:
     schema.require()
 
 
+@pytest.mark.campaign
 @once
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

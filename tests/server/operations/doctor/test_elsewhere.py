@@ -150,6 +150,7 @@ def test_an_openstack_that_refuses_or_is_away(settings: Make, monkeypatch: Any) 
     assert found.severity == "error" and "127.0.0.1" in found.message
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_a_broker(settings: Make, tmp_path: Path) -> None:
     assert list(broker.examine(settings())) == []
