@@ -230,6 +230,7 @@ member  POST         /app/environments/{environment}/power
 member  GET          /app/environments/{environment}/report
 member  POST         /app/environments/{environment}/repair
 member  GET          /app/environments/{environment}/servers
+member  GET          /app/environments/{environment}/servers/{server}/terminal
 member  POST         /app/environments/{environment}/realize
 reader  GET          /app/environments/{environment}/topology
 reader  GET          /app/environments/{environment}/topology.json

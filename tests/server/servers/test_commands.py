@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 
 from tests.server.servers.test_logs import SECRET, House, use_cloud
+from tests.server.web.conftest import signed_in
 from tests.support.commands import Execution
 from vetro.clouds.guest.running_command import running
 from vetro.clouds.record.kind import RecordKind
 from vetro.server import setup
 from vetro.server.accounts.models import Membership, Token
+from vetro.server.accounts.sessions import SessionStore
 from vetro.server.audit.models import AuditRecord
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Conflict, Invalid, NotFound, TooLarge, TooMany, Unavailable
-from vetro.server.servers import commands
+from vetro.server.servers import commands, logs
 
 pytestmark = pytest.mark.database
 WORDS = ("sh", "-c", "echo out; echo err >&2; exit 4")
@@ -239,3 +241,46 @@ def test_a_flood_costs_no_memory(house: House, execution: Execution) -> None:
     for event in started.events(lambda: None):
         largest, total = max(largest, len(event.data)), total + len(event.data)
     assert total == 30_000_000 and largest <= 1 << 16
+
+
+# -- on the page -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_the_page_of_a_terminal_is_for_those_who_may(
+    house: House, ann: Any, eve: Any, people: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it opens is the API's command, with the session of the page: nothing runs for whoever only looks at it."""
+    pages, path = signed_in(ann), f"/app/environments/{house.row.id}/servers"
+    simulated = pages.get(f"{path}/front/terminal").content.decode()
+    assert "simulated and run no commands" in simulated and 'id="terminal"' not in simulated
+    assert "/terminal" not in pages.get(path).content.decode()
+    execution = Execution(monkeypatch)
+    assert "/terminal" in pages.get(path).content.decode()
+    shown = pages.get(f"{path}/front/terminal").content.decode()
+    (front,) = [one.id for one in logs.servers(house.caller, house.row.id) if one.name == "front"]
+    assert f'data-commands="/v2/environments/{house.row.id}/servers/{front}/commands"' in shown
+    assert "there is no server &#x27;nobody&#x27;" in pages.get(f"{path}/nobody/terminal").content.decode().lower()
+    assert signed_in(people("rita", role="reader")).get(f"{path}/front/terminal").status_code == 403
+    assert signed_in(eve).get(f"{path}/front/terminal").status_code == 404
+    assert execution.servers == []
+
+
+@pytest.mark.django_db
+def test_a_web_session_runs_commands_with_the_token_of_its_page_until_it_ends(
+    house: House, execution: Execution, ann: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "_CHECK", 0.1)
+    monkeypatch.setattr(commands, "_GLANCE", 0.05)
+    pages = signed_in(ann)
+    pages.handler.enforce_csrf_checks = True
+    page = pages.get(f"/app/environments/{house.row.id}/servers/front/terminal").content.decode()
+    token = page.partition('"x-csrftoken": "')[2].partition('"')[0]
+    path = f"/v2/environments/{house.row.id}/servers/front/commands"
+    given = {"data": json.dumps({"command": ["sleep", "100"]}), "content_type": "application/json"}
+    assert pages.post(path, **given).status_code == 403, "another site sends none"
+    events = parts(pages.post(path, **given, headers={"x-csrftoken": token}))
+    assert next(events)[0] == "begin"
+    SessionStore(pages.cookies["vetro_session"].value).delete()
+    kind, data = list(events)[-1]
+    assert kind == "end" and data["reason"]

@@ -129,7 +129,7 @@ def start(
     row = logs.row_of(caller, environment_id)
     words = tuple(words) or SHELL
     _check(words)
-    _check_cloud(row)
+    check_offered(row)
     server = logs.chosen(logs.servers(caller, environment_id), what)
     id = secrets.token_hex(16)
     with _place(caller, environment_id, id) as socket:
@@ -177,7 +177,8 @@ def offered(environment: Environment) -> bool:
     return able is None or able.commands
 
 
-def _check_cloud(row: Environment) -> None:
+def check_offered(row: Environment) -> None:
+    """Raises `Conflict` where no commands can be run in the servers of an environment, with what else can be done."""
     if offered(row):
         return
     if cloud_settings.simulated(config(), row.cloud):

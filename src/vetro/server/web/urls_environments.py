@@ -47,6 +47,7 @@ _environment: list[Any] = [
     path("repair", health.repair),
     path("power", power.switch),
     path("servers", servers.show),
+    path("servers/<str:server>/terminal", servers.terminal),
     path("report", servers.download_report),
     path("tasks/", listing.of_one),
     path("tasks/<str:task>/", include(_task)),

@@ -6,10 +6,11 @@ from typing import Any
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 
+from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.errors import ServiceError
 from vetro.server.language import translated
-from vetro.server.servers import logs, report
+from vetro.server.servers import commands, logs, report
 from vetro.server.web.environment_page import open_page
 from vetro.server.web.page import page, render
 
@@ -26,6 +27,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     env_page = open_page(caller, environment)
     what, wanted = request.GET.get("server", "")[:255], request.GET.get("source", "")
     told: dict[str, Any] = {"servers": [], "sources": (), "log": None, "problem": ""}
+    told["terminals"] = commands.offered(logs.row_of(caller, env_page.id)) and allows(caller, "run_server_commands")
     follow = "follow" in request.GET
     try:
         told["sources"] = sources = logs.sources(caller, env_page.id)
@@ -42,6 +44,19 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     context = {**told, "follow": follow} if part else env_page.shell("servers", **told, follow=follow)
     context["env"] = env_page.found
     return render(request, "environments/server_log.html" if part else "environments/servers.html", context)
+
+
+@page(rule="run_server_commands")
+def terminal(request: HttpRequest, caller: Caller, environment: str, server: str) -> HttpResponse:
+    """A terminal in a server: the script of the page opens it through the API, with the person's session."""
+    env_page = open_page(caller, environment)
+    told: dict[str, Any] = {"server": None, "problem": ""}
+    try:
+        commands.check_offered(logs.row_of(caller, env_page.id))
+        told["server"] = logs.chosen(logs.servers(caller, env_page.id), server)
+    except ServiceError as error:
+        told |= {"problem": translated(error.message), "hint": translated(error.hint) or ""}
+    return render(request, "environments/terminal.html", env_page.shell("servers", **told))
 
 
 @page(rule="report_environment")

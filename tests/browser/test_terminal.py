@@ -1,0 +1,170 @@
+"""A terminal in a real server, in a browser: typed, shown, resized, ended, and gone with the process that served it."""
+
+from __future__ import annotations
+
+import collections
+import os
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Running, new_context, running
+from tests.browser.kit import examined
+from tests.server.servekit import until
+from tests.server.tasks import shop
+from tests.support.servers import real_servers, traces
+from vetro.clouds.nspawn.links import cloud_id
+from vetro.clouds.overview import clean
+
+pytestmark = pytest.mark.campaign
+
+HOUSE = """\
+Name: Shop
+Namespaces: {=: test, std: io.murano, res: io.murano.resources}
+Extends: std:Application
+Properties:
+  instance: {Contract: $.class(res:Instance).notNull()}
+Methods:
+  deploy:
+    Body: [$.instance.deploy()]
+"""
+INSTANCE = {
+    "?": {"type": "io.murano.resources.LinuxMuranoInstance", "id": "i-front"}, "name": "front",
+    "image": "debian-12-murano", "flavor": "m1.small", "assignFloatingIp": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A service whose cloud makes servers of this machine."""
+    images = real_servers().folder
+    folder = tmp_path_factory.mktemp("terminal")
+    cloud = folder / "data" / "cloud"
+    try:
+        with running(folder, VETRO_CLOUD__DRIVER="nspawn", VETRO_IMAGES=str(images)) as made:
+            yield made
+    finally:
+        collections.deque(clean(cloud), maxlen=0)
+    assert not any(traces(cloud_id(cloud / "nspawn"), folder).values()), "cleaning left something behind"
+
+
+@pytest.fixture(scope="module")
+def server(service: Running) -> str:
+    """The address of an environment with a server."""
+    api = partial(service.api, "ann")
+    api("POST", "/v2/packages", raw=shop.archive({"Classes/Shop.yaml": HOUSE}))
+    made = api("POST", "/v2/environments", {"name": "house"})["id"]
+    session = api("POST", f"/v2/environments/{made}/sessions")["id"]
+    component = {"?": {"type": "test.Shop", "id": "shop", "name": "Shop"}, "instance": INSTANCE}
+    api("POST", f"/v2/sessions/{session}/components", component)
+    task = api("POST", f"/v2/sessions/{session}/deploy")["id"]
+    until(lambda: api("GET", f"/v2/tasks/{task}")["state"] in ("done", "failed"), 120)
+    assert api("GET", f"/v2/tasks/{task}")["state"] == "done", api("GET", f"/v2/tasks/{task}")
+    return f"/app/environments/{made}/servers"
+
+
+def text_of(page: Any) -> str:
+    found: str = page.locator(".xterm-rows").inner_text().replace("\u00a0", " ")
+    return found
+
+
+def typed(page: Any, text: str, expected: str) -> None:
+    page.locator(".xterm-helper-textarea").press_sequentially(text + "\n")
+    until(lambda: expected in text_of(page), 30)
+
+
+def sockets(service: Running) -> list[Path]:
+    return list((service.service.folder / "data" / "commands").glob("*.sock"))
+
+
+def http_processes(service: Running) -> list[int]:
+    """The processes that answer requests."""
+    found, waiting = [], [service.service.process.pid]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            waiting += [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        except OSError:
+            continue
+        if b"vetro.server.http.server" in words:
+            found.append(pid)
+    return found
+
+
+@pytest.mark.timeout(300)
+def test_a_terminal_is_used_and_ends(service: Running, server: str, page_for: Any) -> None:
+    page = page_for("ann")
+    page.goto(server)
+    page.get_by_role("link", name="Open a terminal").click()
+    expect(page.locator("#terminal[data-state=open]")).to_be_visible()
+    until(lambda: "#" in text_of(page), 30)
+    typed(page, "tty; id -un; echo $((40 + 2))", "42")
+    assert "/dev/pts/" in text_of(page) and "root" in text_of(page)
+    typed(
+        page, "printf '\\033[31mred\\033[0m \\033[38;2;10;120;60mtrue\\033[0m <b>bold</b>\\n'", "red true <b>bold</b>"
+    )
+    assert page.locator(".xterm-rows b").count() == 0
+    wide = page.evaluate("() => document.querySelector('.xterm-screen').clientWidth")
+    assert examined(page, "terminal") == []
+    page.set_viewport_size({"width": 700, "height": 700})
+    until(lambda: page.evaluate("() => document.querySelector('.xterm-screen').clientWidth") < wide)
+    typed(page, "clear; [ $(stty size | cut -d' ' -f2) -lt 90 ] && echo small-$((1 + 1))", "small-2")
+    typed(page, "exit 3", "exit")
+    expect(page.locator("#terminal-state")).to_have_text("The shell has ended. (3)")
+    page.get_by_role("button", name="Open again").click()
+    expect(page.locator("#terminal[data-state=open]")).to_be_visible()
+    until(lambda: "#" in text_of(page), 30)
+    typed(page, "sh -c 'echo begun-$((1 + 1)); exec sleep 4444'", "begun-2")
+    page.locator(".xterm-helper-textarea").press("Control+F6")
+    expect(page.get_by_role("button", name="End")).to_be_focused()
+    page.get_by_role("button", name="End").click()
+    until(lambda: not sockets(service), 30)
+    assert not sleeping(b"4444")
+
+
+def test_others_find_none(service: Running, server: str, page_for: Any) -> None:
+    for person, status in (("rita", 403), ("eve", 404)):
+        page = page_for(person, missing=True)
+        assert page.request.get(f"{server}/front/terminal").status == status
+
+
+@pytest.mark.timeout(300)
+def test_it_ends_with_the_page_and_with_the_process(service: Running, server: str, chromium: Any) -> None:
+    context = new_context(chromium, service, "ann")  # the browser complains about what is killed
+    page = context.new_page()
+
+    def opened(number: int) -> None:
+        page.goto(server)
+        page.get_by_role("link", name="Open a terminal").click()
+        expect(page.locator("#terminal[data-state=open]")).to_be_visible()
+        until(lambda: "#" in text_of(page), 30)
+        typed(page, f"sh -c 'echo begun-$((1 + 1)); exec sleep {number}'", "begun-2")
+        assert sleeping(str(number).encode())
+
+    opened(5551)
+    page.goto("/app/environments/")
+    until(lambda: not sleeping(b"5551"), 30)
+    opened(5552)
+    assert len(sockets(service)) == 1
+    for pid in http_processes(service):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not sleeping(b"5552") and not sockets(service), 30)
+    expect(page.locator("#terminal-state")).to_have_text("The connection is lost, and the shell has ended.")
+    context.close()
+
+
+def sleeping(number: bytes) -> bool:
+    """Whether something on this machine, in a server for example, sleeps for so long."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "cmdline").read_bytes() == b"sleep\0" + number + b"\0":
+                return True
+        except OSError:
+            continue
+    return False
