@@ -58,6 +58,10 @@ class Text(str):
         stop = "" if str.endswith(self, (".", "!", "?")) else "."
         return Text(_capital(template) + stop, **values)
 
+    def filled(self, **values: Value) -> Text:
+        """The same with other values."""
+        return Text(self.template, **{**self.values, **values})
+
     def edited(self, edit: Callable[[str], str]) -> str:
         """``edit`` done to the values; a plain text where it would change more than these."""
         values = {

@@ -8,12 +8,14 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from vetro.cli import output as out
 
+#: Seconds after which it is said once more, where lines stay, that something is still waited for.
+AGAIN = 29.0
 #: Lines of scripts that are shown while these run.
 _SHOWN = 5
 _STYLES = {
@@ -23,6 +25,7 @@ _STYLES = {
     "debug": "bright_black",
     "trace": "bright_black",
     "output": "cyan",
+    "waits": "yellow",
 }
 #: Effects worth showing while they are under way, and how.
 _STEPS = {
@@ -49,6 +52,9 @@ class Watch:
         self._last: dict[str, tuple[str, str, float]] = {}
         #: The last lines that scripts wrote.
         self._written: list[str] = []
+        #: What is waited for: text -> since when (`time.monotonic`), and when that was said last.
+        self._waits: dict[str, float] = {}
+        self._said: dict[str, float] = {}
         self._lock = threading.Lock()
         self._live: Any = None
 
@@ -79,6 +85,8 @@ class Watch:
             self._note("report", event["report"])
         elif what == "progress" and event.get("output"):
             self._output(event["output"])
+        elif what == "progress" and "waits" in event:
+            self._wait(event["waits"])
         elif what == "begun" and event.get("kind") in _STEPS:
             with self._lock:
                 self._open[str(event.get("key"))] = (self._step(event), time.monotonic())
@@ -107,6 +115,27 @@ class Watch:
             self._line(level, label, text)
         elif kind == "log" and self._verbose:
             self._line(level, str(args.get("logger")), str(args.get("text", "")))
+
+    def _wait(self, waits: Sequence[Mapping[str, Any]]) -> None:
+        """What is waited for now: nothing else any more."""
+        now = time.monotonic()
+        with self._lock:
+            before, self._waits = self._waits, {}
+            for one in waits:
+                seconds = one.get("seconds")
+                if "seconds" not in one:  # told by the worker of this process
+                    seconds = time.time() - float(one["since"])
+                text = str(one["text"])
+                self._waits[text] = before.get(text, now - max(float(seconds or 0.0), 0.0))
+            self._said = {text: at for text, at in self._said.items() if text in self._waits}
+            late = [text for text in self._waits if text not in self._said or now - self._said[text] >= AGAIN]
+            self._said.update(dict.fromkeys(late, now))
+        for text in late:
+            self._line("waits", "", self._waiting(text, now))
+
+    def _waiting(self, text: str, now: float) -> str:
+        since = now - self._waits.get(text, now)
+        return f"waits for {text}" + (f", for {since:.0f} s already" if since >= 1 else "")
 
     def _output(self, piece: Mapping[str, Any]) -> None:
         """What a script writes: all of it where that is wanted, else its end while it runs."""
@@ -140,7 +169,9 @@ class Watch:
                 line.append(out.plain(text[:100]), style=_STYLES.get(level, "default"))
                 line.append(f"  {now - since:.0f} s", style="dim")
                 tree.add(line)
-            for text, since in self._open.values():
+            for text in self._waits:
+                tree.add(Text(out.plain(f"… {self._waiting(text, now)[:200]}"), style="yellow"))
+            for text, since in () if self._waits else self._open.values():
                 tree.add(Text(out.plain(f"… {text}  {now - since:.0f} s"), style="cyan"))
             for text in self._written if self._open else ():
                 tree.add(Text(out.plain(f"  │ {text[:200]}"), style="dim"))

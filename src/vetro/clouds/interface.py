@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.errors import CloudError as CloudError
+from vetro.diagnostics import Text
 
 if TYPE_CHECKING:
     from vetro.clouds.images.store import ImageStore
@@ -226,6 +227,25 @@ class RunsCommands(Protocol):
         """Starts a command in a server (by id). Raises `NotFound`, `NotAvailable`, and `CloudError` with the reason,
         where the server does not run for example.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class CloudWait:
+    """Something that an operation of a cloud waits for. ``text`` is a noun with its circumstances: "server 'web' …"."""
+
+    #: One word: ``stack``, ``server``, ``signal``, ``image``…
+    kind: str
+    text: Text
+    #: Seconds since the epoch.
+    since: float
+
+
+@runtime_checkable
+class ShowsWaits(Protocol):
+    """A cloud that tells what its operations wait for (`vetro.clouds.waits`)."""
+
+    def waits(self, owner: Owner) -> Sequence[CloudWait]:
+        """What those operations wait for now that this process runs for an environment. Asks nobody: it is at once."""
         ...  # pragma: no cover - protocol
 
 

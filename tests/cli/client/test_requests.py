@@ -200,4 +200,4 @@ def test_who_watches_a_task_hears_once_why_no_worker_runs_it(
     monkeypatch.setattr(client_follow, "DOUBT", 0.0)
     monkeypatch.setattr(client_follow, "SLOW", 0.01)
     assert client_follow.follow(Server(), {"id": "1"})["waiting"]  # type: ignore[arg-type]
-    assert capsys.readouterr().err.count("it waits: no worker lives: start one") == 1
+    assert capsys.readouterr().err.count("waits for no worker lives: start one") == 1

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import signal
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX, Place
+from vetro.cli.live_view import Watch
 from vetro.clouds import kinds
 from vetro.server.config import cloud_settings
 
@@ -228,6 +232,22 @@ def test_a_delay_takes_its_time_and_a_timeout_cancels(place: Place) -> None:
     assert place.status() == "cancelled"
     place.ok("env", "deploy", "e")
     assert place.status() == "ready"
+
+
+def test_a_silent_agent_is_named_within_some_seconds(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Watch._wait
+
+    def waited(watch: Watch, waits: Any) -> None:
+        wait(watch, waits)
+        signal.raise_signal(signal.SIGINT)  # the person has seen enough
+
+    monkeypatch.setattr(Watch, "_wait", waited)
+    script = place.script(plans=[{"plan": "Install", "never": True, "times": 1}])
+    command = ["deploy", str(place.package), "--env", "e", "--driver", "record", "--script", script]
+    said = place.refused(*command, "--timeout", "60")
+    found = re.findall(r"waits for the agent of server 'e-1', which was asked to run 'Install', for (\d+) s", said)
+    assert len(found) == 1 and int(found[0]) <= 15, said  # five, where the machine has time
+    assert place.status() == "cancelled"
 
 
 @pytest.mark.campaign

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from vetro_openstack import link as links
 from vetro_openstack.errors import Closing, CloudUnreachable
 
 OWNER = Owner("project", "Env")
+links_pause = links.Link.pause
 
 
 @pytest.fixture(autouse=True)
@@ -280,6 +282,38 @@ def test_closing_ends_the_waiting(fake: Fake, cloud: OpenStackCloud) -> None:
     cloud.close()
     thread.join(10)
     assert len(caught) == 1 and len(fake.stacks) == 1
+
+
+def test_what_heat_works_on_and_that_it_is_away_is_told(
+    fake: Fake, cloud: OpenStackCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack_progress, "_FIRST", 1.01)  # pauses as long as these go by the events
+    monkeypatch.setattr(links.Link, "pause", lambda link, seconds: links_pause(link, 0.01))
+    fake.looks = 1_000_000
+
+    def work() -> None:
+        with suppress(Closing):
+            push(cloud, parts(a="1"))
+
+    def until(wanted: tuple[str, str]) -> None:
+        while wanted not in [(wait.kind, wait.text) for wait in cloud.waits(OWNER)]:
+            assert thread.is_alive()
+            thread.join(0.005)
+        assert cloud.waits(Owner("project", "other")) == []
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    name = marks.heat_name(OWNER, "web")
+    until(("resource", f"resource '{name}' (OS::Heat::Stack), which is being made"))
+    event = {"id": "e1", "resource_name": "vm", "resource_type": "OS::Nova::Server"}
+    fake.stacks[name]["events"] = [{**event, "resource_status": "CREATE_IN_PROGRESS"}]
+    until(("resource", "resource 'vm' (OS::Nova::Server), which is being made"))
+    fake.trouble = [("GET", "/" + fake.stacks[name]["id"], 503)] * 10_000
+    until(("resource", "the service Heat, which does not answer"))
+    until(("service", "the service Heat, which does not answer"))
+    cloud.close()
+    thread.join(10)
+    assert not thread.is_alive() and cloud.waits(OWNER) == []
 
 
 def test_names_and_tags_fit_into_heat(fake: Fake) -> None:

@@ -11,6 +11,7 @@ from vetro.clouds.interface import (
     Catalog,
     Channel,
     CloudError,
+    CloudWait,
     Message,
     NotAvailable,
     NotFound,
@@ -22,6 +23,7 @@ from vetro.clouds.interface import (
     StackState,
     Veil,
 )
+from vetro.clouds.waits import Waits
 from vetro_openstack import catalog, resources, servers
 from vetro_openstack.agents import Agents
 from vetro_openstack.link import Link, sign_in
@@ -52,6 +54,7 @@ class OpenStackCloud:
         self._lock = threading.Lock()
         self._sessions: dict[str, Any] = {}
         self._links: dict[tuple[str, str], Link] = {}
+        self._waits = Waits()
         self._stacks = Stacks(settings)
         self._agents = Agents(self._stacks)
         #: By project and environment: when it may be asked again which servers its stacks made, and these.
@@ -141,6 +144,10 @@ class OpenStackCloud:
                 return said
         return None
 
+    def waits(self, owner: Owner) -> Sequence[CloudWait]:
+        """See `ShowsWaits.waits`."""
+        return self._waits.of(owner)
+
     def power(self, owner: Owner, server: str, action: PowerAction) -> None:
         """See `Power.power`: actions of Nova, on servers that the owner's stacks have made."""
         for region in ("", *self.regions()):
@@ -225,7 +232,7 @@ class OpenStackCloud:
                     session = self._sessions[owner.project] = sign_in(self._settings, owner.project)
                 link = Link(self._settings, session, region, self._closing)
                 self._links[owner.project, region] = link
-        return link if self._veils is None else link.veiled(self._veils(owner))
+        return link.of(owner, self._waits, None if self._veils is None else self._veils(owner))
 
 
 class NoBroker:

@@ -6,9 +6,12 @@ import copy
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from vetro.clouds.interface import Conflict, NotAvailable, Veil
+from vetro.clouds.interface import Conflict, NotAvailable, Owner, Veil
+from vetro.clouds.waits import Say, Waits, service_text
+from vetro.diagnostics import Text
 from vetro_openstack.errors import Closing, CloudUnreachable, Refused, SignInRefused
 from vetro_openstack.settings import OpenStackSettings
 
@@ -42,12 +45,17 @@ class Link:
         self._connections: list[Any] = []
         self._services: dict[str, Any] = {}
         self._veil: Veil | None = None
+        self._owner, self._waits = Owner("", ""), Waits()
 
-    def veiled(self, veil: Veil) -> Link:
-        """The same with a veil between it and who uses it."""
+    def of(self, owner: Owner, waits: Waits, veil: Veil | None) -> Link:
+        """The same for one environment: ``waits`` hears what is waited for, ``veil`` is between it and who uses it."""
         found = copy.copy(self)
-        found._veil = veil
+        found._owner, found._waits, found._veil = owner, waits, veil
         return found
+
+    def waiting(self, kind: str, text: Text) -> AbstractContextManager[Say]:
+        """Tells those who ask (`ShowsWaits`) during the block what is waited for."""
+        return self._waits.on(self._owner, kind, text)
 
     def offers(self, service: str) -> bool:
         """Whether the catalog of Keystone lists the service for this region."""
@@ -94,14 +102,17 @@ class Link:
         if self._veil is not None and json is not None:
             json = self._veil.fill(json)
         pauses = PAUSES if again else ()
-        for pause in (*pauses, None):
-            try:
-                return self._once(service, method, path, json, params, kind)
-            except CloudUnreachable as error:
-                if pause is None:
-                    raise
-                _log.info("%s %s of %s is tried again: %s", method, path, service, error.message)
-                self.pause(pause)
+        with ExitStack() as told:
+            for number, pause in enumerate((*pauses, None)):
+                try:
+                    return self._once(service, method, path, json, params, kind)
+                except CloudUnreachable as error:
+                    if pause is None:
+                        raise
+                    _log.info("%s %s of %s is tried again: %s", method, path, service, error.message)
+                    if not number:
+                        told.enter_context(self.waiting("service", service_text(SERVICES[service])))
+                    self.pause(pause)
         raise AssertionError
 
     def pause(self, seconds: float) -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from vetro.clouds.interface import CloudError, Conflict, NotFound, Owner, PowerAction, ServerState
+from vetro.clouds.waits import Say, server_text
 from vetro_openstack import marks
 from vetro_openstack.link import Link
 from vetro_openstack.stack_progress import path_of
@@ -82,6 +83,11 @@ def power(link: Link, server: str, action: PowerAction) -> None:
 
     Nova refuses what does not fit the state (409), so what it is asked for follows from that.
     """
+    with link.waiting("server", server_text(server, action)) as say:
+        _power(link, server, action, say)
+
+
+def _power(link: Link, server: str, action: PowerAction, say: Say) -> None:
     asked, refused, end = False, "", time.monotonic() + _WITHIN
     while True:
         answer = link.get("compute", f"/servers/{server}")
@@ -105,6 +111,7 @@ def power(link: Link, server: str, action: PowerAction) -> None:
             raise CloudError(
                 f"server '{name}' did not {action} within {_WITHIN:.0f} s: Nova shows it as {state}{refused}"
             )
+        say(server_text(name, action))
         link.pause(_LOOK)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import CloudError, StackFailed
+from vetro.clouds.waits import Say, resource_text, service_text
 from vetro_openstack.errors import Closing, CloudUnreachable
-from vetro_openstack.link import Link
+from vetro_openstack.link import SERVICES, Link
 from vetro_openstack.quotas import LIMITED, quotas
 
 Stack = dict[str, Any]
@@ -41,6 +42,12 @@ def settled(link: Link, stack: Stack, minutes: int) -> Stack | None:
     Events are read while it lasts: the youngest says whether anything happens, and the pauses follow that. Raises
     `StackFailed` when Heat is far beyond its time, `CloudUnreachable` when it was away for too long, `Closing`.
     """
+    action = status_of(stack).partition("_")[0]
+    with link.waiting("resource", resource_text(str(stack["stack_name"]), "OS::Heat::Stack", action)) as say:
+        return _settled(link, stack, minutes, say)
+
+
+def _settled(link: Link, stack: Stack, minutes: int, say: Say) -> Stack | None:
     heard = time.monotonic()
     until = heard + minutes * 60 + _LATE
     pause, newest = _FIRST, ""
@@ -50,6 +57,7 @@ def settled(link: Link, stack: Stack, minutes: int) -> Stack | None:
         except CloudUnreachable:
             if time.monotonic() - heard > _AWAY:
                 raise
+            say(service_text(SERVICES["orchestration"]))
             link.pause(pause)
             pause = min(pause * _GROWTH, _LONGEST)
             continue
@@ -65,18 +73,22 @@ def settled(link: Link, stack: Stack, minutes: int) -> Stack | None:
         link.pause(pause)
         pause = min(pause * _GROWTH, _LONGEST)
         if pause > 1.0:
-            last = _newest_event(link, stack)
+            event = _newest_event(link, stack)
+            last = str(event.get("id") or "")
+            if str(event.get("resource_status")).endswith("_IN_PROGRESS"):
+                kind = str(event.get("resource_type") or "OS::Heat::Stack")
+                say(resource_text(str(event.get("resource_name")), kind, str(event["resource_status"]).split("_")[0]))
             # Something happened: the end may be near.
             pause, newest = (1.0, last) if last != newest else (pause, newest)
 
 
-def _newest_event(link: Link, stack: Stack) -> str:
+def _newest_event(link: Link, stack: Stack) -> Mapping[str, Any]:
     try:
         answer = link.get("orchestration", path_of(stack) + "/events", limit=1, sort_dir="desc", nested_depth=_DEPTH)
     except CloudUnreachable:
-        return ""
+        return {}
     events = (answer or {}).get("events") or []
-    return str(events[0].get("id")) if events else ""
+    return dict(events[0]) if events else {}
 
 
 def why(link: Link, stack: Stack) -> str:

@@ -13,13 +13,13 @@ from vetro.cli import output as out
 from vetro.cli.client.connect import is_local
 from vetro.cli.client.requests import Client, Refused, SignedOut, Unreachable
 from vetro.cli.differences import UNCHANGED
-from vetro.cli.live_view import Watch
+from vetro.cli.live_view import AGAIN, Watch
 from vetro.cli.task_run import show_error
 
 #: Seconds between two looks: at first, and at most when nothing happens.
 QUICK, SLOW = 0.08, 1.0
-#: Seconds without news after which the server is asked whether the task waits for a worker.
-DOUBT = 3.0
+#: Seconds without news after which the server is asked what the task waits for, again and again.
+DOUBT = 2.0
 #: Seconds without an answer after which watching ends.
 PATIENCE = 60.0
 
@@ -68,7 +68,7 @@ class _Watcher:
         self._timeout = timeout
 
     def run(self, watch: Any) -> None:
-        pause, news, told = QUICK, time.monotonic(), ""
+        pause, news = QUICK, time.monotonic()
         while True:
             log = self._patiently()
             for line in log["items"]:
@@ -83,23 +83,25 @@ class _Watcher:
             if log["items"]:
                 news = time.monotonic()
             elif time.monotonic() - news > DOUBT and log["state"] != "needs_person":
-                news, told = time.monotonic(), self._doubt(told)
+                news = time.monotonic()
+                self._doubt(watch)
             pause = QUICK if log["items"] else min(pause * 1.3, SLOW)
             if log["next"] is None:
                 time.sleep(pause)
 
-    def _doubt(self, told: str) -> str:
-        """Says why no worker runs the task, unless it was ``told`` before; what is told by now."""
+    def _doubt(self, watch: Any) -> None:
+        """Shows what the task waits for."""
         try:
-            why = self._client.get(f"/tasks/{self._id}").get("waiting") or ""
+            task = self._client.get(f"/tasks/{self._id}")
         except (Unreachable, Refused):  # the next look at the log deals with that
-            return told
-        if why and why != told:
-            out.note(out.style("it waits: ", fg="yellow") + why)
-        return str(why)
+            return
+        waits = task.get("waits")
+        if waits is None:  # servers of earlier versions
+            waits = [{"text": task["waiting"], "seconds": None}] if task.get("waiting") else []
+        watch.event({"event": "progress", "waits": waits})
 
     def _patiently(self) -> Any:
-        began, told = time.monotonic(), False
+        began, told = time.monotonic(), 0.0
         while True:
             try:
                 return self._client.get(f"/tasks/{self._id}/log", after=self._after, limit=500)
@@ -115,7 +117,10 @@ class _Watcher:
                     raise Unreachable(error.message, error.hint) from None
             if not told:
                 out.note(out.style("warning: ", fg="yellow") + f"{failure.args[0]}; trying again")
-                told = True
+                told = time.monotonic()
+            elif time.monotonic() - told > AGAIN:
+                told = time.monotonic()
+                out.note(f"waits for the server for {told - began:.0f} s already")
             time.sleep(SLOW)
 
 

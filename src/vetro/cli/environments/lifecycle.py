@@ -152,8 +152,9 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         ]
         out.print_table(("task", "what", "state", "ended" if client.local else "when"), shown)
         for task in reversed(history):
-            if not (task["final"] or client.local) and (why := client.get(f"/tasks/{task['id']}").get("waiting")):
-                out.note(f"task {task['id']} waits: {why}")
+            for wait in () if task["final"] else client.get(f"/tasks/{task['id']}").get("waits") or ():
+                already = f", for {wait['seconds']:.0f} s already" if wait["seconds"] is not None else ""
+                out.note(f"task {task_label(task)} waits for {wait['text']}{already}")
     if packages:
         out.echo("")
         out.print_table(("package", "version"), [(p["name"], p["version"]) for p in packages])

@@ -15,6 +15,7 @@ from vetro.clouds.interface import (
     Catalog,
     Channel,
     CloudError,
+    CloudWait,
     Command,
     NotAvailable,
     NotFound,
@@ -223,6 +224,10 @@ class StackCloud:
     def resources_of(self, owner: Owner) -> dict[tuple[str, str], Sequence[State]]:
         """What was made for the stacks of an environment, by region and name of the stack."""
         return self._stacks.resources_of(owner)
+
+    def waits(self, owner: Owner) -> Sequence[CloudWait]:
+        """See `ShowsWaits.waits`."""
+        return self._services.waits.of(owner)
 
     def power(self, owner: Owner, server: str, action: PowerAction) -> None:
         """See `Power.power`."""

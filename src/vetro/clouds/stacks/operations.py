@@ -37,7 +37,7 @@ class Stacks:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.interpreter = Interpreter(services)
-        self._locks = StackLocks(services.directory / "locks")
+        self._locks = StackLocks(services.directory / "locks", services.waits)
 
     def read(self, owner: Owner, region: str, name: str, *, settled: bool) -> StackState | None:
         """See `Cloud.read_stack`."""
@@ -47,7 +47,7 @@ class Stacks:
             row = self._own(owner, region, name)
             if row is None:
                 return None
-            with self._locks.held(owner.project, region, name):
+            with self._locks.held(owner, region, name):
                 return self._checked(self._read(owner, region, name), row.id)
         with rows.database.transaction():
             return self._read(owner, region, name)
@@ -72,7 +72,7 @@ class Stacks:
         """Starts the servers of all stacks of an environment that ended by themselves; their names."""
         started = []
         for row in self.interpreter.rows.of_owner(owner):
-            with self._locks.held(owner.project, row.region, row.name):
+            with self._locks.held(owner, row.region, row.name):
                 gone = restart.ended(self.services, row.id)
                 restart.start_again(self.services, gone)
                 started += [str(server["name"]) for server in gone]
@@ -81,7 +81,7 @@ class Stacks:
     def power(self, owner: Owner, server: str, action: PowerAction) -> None:
         """See `vetro.clouds.interface.Power.power`."""
         row, item = restart.found(self.services, owner, server)
-        with self._locks.held(owner.project, row.region, row.name):
+        with self._locks.held(owner, row.region, row.name):
             restart.switch(self.services, item, action)
 
     def _own(self, owner: Owner, region: str, name: str) -> StackRow | None:
@@ -111,7 +111,7 @@ class Stacks:
         except ValueInvalid as error:
             raise TemplateInvalid(f"a stack cannot have the name {short(name)}: {error}") from None
         ensure_defaults(self.services.database, self.services.settings, region, owner.project)
-        with self._locks.held(owner.project, region, name):
+        with self._locks.held(owner, region, name):
             row = self.interpreter.rows.find(owner.project, region, name)
             if row is not None and row.owner.environment != owner.environment:
                 raise Taken(f"there is a stack '{name}' of another environment in this project; use another name")
@@ -168,7 +168,7 @@ class Stacks:
         region = region_named(self.services.settings, region)
         if self._own(owner, region, name) is None:
             return
-        with self._locks.held(owner.project, region, name):
+        with self._locks.held(owner, region, name):
             row = self._own(owner, region, name)
             if row is not None:
                 self._remove(row)

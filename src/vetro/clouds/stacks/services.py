@@ -15,6 +15,7 @@ from vetro.clouds.stacks.addresses import Addresses
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory
+from vetro.clouds.waits import Waits
 
 
 @dataclass(slots=True)
@@ -34,6 +35,8 @@ class Services:
     kind: str = ""
     #: Networks as this process told them to the driver last.
     networks: dict[str, NetworkSpec] = field(default_factory=dict)
+    #: What operations wait for now.
+    waits: Waits = field(default_factory=Waits)
     #: Set when the cloud is closed: waits end.
     closing: threading.Event = field(default_factory=threading.Event)
     _locks: dict[str, tuple[threading.RLock, list[int]]] = field(default_factory=dict)

@@ -6,13 +6,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vetro.clouds.interface import CloudError
 from vetro.engine.host.answer import Request
 from vetro.engine.host.script_output import ScriptOutput
+from vetro.engine.host.waits import agent_text
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ GLANCE = 2.0
 #: Looks in a row that must find nothing but calls of servers that are not there.
 STILL = 3
 #: Seconds after which a call tells that it waits for an agent that is not there, and that this takes too long.
-WAITS, TOO_LONG = 10.0, 45.0
+WAITS, TOO_LONG = 5.0, 45.0
 #: Lines of a console that tell why an agent does not come.
 _LINES = 8
 
@@ -205,7 +206,7 @@ class Watch:
     def _tell_of(self, waiting: list[Call]) -> None:
         """Tells of agents that do not come, on a thread of its own: a cloud or a broker may be slow to answer, and
         other calls shall end in time."""
-        if (self._teller is None or not self._teller.is_alive()) and any(map(self._news, waiting)):
+        if (self._teller is None or not self._teller.is_alive()) and any(map(self._doubtful, waiting)):
             self._teller = threading.Thread(
                 target=self._tell_all, args=(waiting,), name="vetro agent news", daemon=True
             )
@@ -215,6 +216,10 @@ class Watch:
         for call in waiting:
             if not call.over:
                 self._tell(call)
+
+    def _doubtful(self, call: Call) -> bool:
+        """Whether its agent is to be looked for: nobody was told that it is missing, or everybody is."""
+        return call.request.waits is not None or self._news(call) is not None
 
     def _news(self, call: Call) -> tuple[float, str] | None:
         """For how long its agent is waited for, and the level of what is to be told of that; None: nothing."""
@@ -226,9 +231,8 @@ class Watch:
     def _tell(self, call: Call) -> None:
         """Tells once of each agent that was never there that it is waited for, and later what its server says."""
         news, queue = self._news(call), call.queue
-        if news is None:
+        if not self._doubtful(call):
             return
-        waited, level = news
         try:
             there = self._servers.connected(queue)
         except Exception as error:
@@ -237,13 +241,21 @@ class Watch:
         if there is not False:
             if there:
                 self._met.add(queue)
+                call.request.waits = None
             return
+        if news is None:
+            return
+        waited, level = news
         whose, said = f"the agent with the queue '{queue}'", ""
         try:
             seen = self._servers.console(queue, _LINES)
         except Exception as error:
             said = f"; the console of its server cannot be read: {error}"
         else:
+            plan = call.request.args.get("plan")
+            title = str(plan.get("Name") or "") if isinstance(plan, Mapping) else ""
+            name = seen[0] if seen is not None else queue
+            call.request.waits = ("agent", agent_text(name, title, absent=True), queue.rpartition("-h")[2])
             if seen is not None:
                 whose = f"the agent of server '{seen[0]}'"
                 said = f"; its console ends with:\n{seen[1]}" if seen[1].strip() else ""

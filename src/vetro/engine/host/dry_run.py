@@ -7,7 +7,8 @@ as much, so that loops with a deadline end), effects of plug-ins are answered wi
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from vetro.engine.host.answer import Request
 from vetro.engine.host.performer import Answered, EffectsHost
@@ -19,6 +20,10 @@ class Rehearsal:
     def __init__(self, host: EffectsHost) -> None:
         self._host = host
         self._skipped = 0.0
+
+    def tell_waits(self, tell: Callable[[list[dict[str, Any]]], None]) -> None:
+        """See `EffectsHost.tell_waits`."""
+        self._host.tell_waits(tell)
 
     def expect(self, ids: Iterable[str]) -> None:
         """See `EffectsHost.expect`."""

@@ -30,6 +30,7 @@ class Service:
 
     def run(self) -> bool:
         """Serves; True when the worker said that it is over, False when it has gone."""
+        self._host.tell_waits(lambda found: self._send({"t": "progress", "key": "", "waits": found}))
         while True:
             try:
                 messages = read(self._fd, self._decoder)

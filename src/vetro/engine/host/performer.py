@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from vetro.clouds.interface import Channel, Cloud, Owner, ShowsAgents
+from vetro.clouds.interface import Channel, Cloud, Owner, ShowsAgents, ShowsWaits
+from vetro.diagnostics import encode_messages
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request
@@ -23,6 +24,7 @@ from vetro.engine.host.encryption import Seal
 from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
+from vetro.engine.host.waits import CLOUD_EFFECTS, LONG, WaitTeller, wait_of
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.muranopl.runtime.exceptions import names_of
 from vetro.yaql.errors import VetroError, kind_of
@@ -81,6 +83,7 @@ class EffectsHost:
         self._plugins = plugins
         self._pool = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="vetro-effect")
         self._lock = threading.Condition()
+        self._teller: WaitTeller | None = None
         self._open: dict[str, Request] = {}
         self._running: set[str] = set()
         self._count = 0
@@ -88,6 +91,25 @@ class EffectsHost:
         self._turns = 0
 
     # -- as a service --------------------------------------------------------------------------------------------------
+
+    def tell_waits(self, tell: Callable[[list[dict[str, Any]]], None]) -> None:
+        """From now on ``tell`` hears what effects wait for (`WaitTeller`)."""
+        self._teller = WaitTeller(self.waits, tell)
+
+    def waits(self) -> list[dict[str, Any]]:
+        """What effects under way wait for that did so for `LONG` seconds: ``{kind, text, id, since}``, plain data."""
+        now = self._clock()
+        with self._lock:
+            running = [self._open[key] for key in self._running if key in self._open]
+        late = sorted((one for one in running if now - one.begun >= LONG), key=lambda one: one.begun)
+        cloud = self.cloud.waits(self.owner) if late and isinstance(self.cloud, ShowsWaits) else ()
+        found = [{"kind": one.kind, "text": one.text, "id": "", "since": one.since} for one in cloud]
+        for request in late:
+            if request.waits is None and cloud and request.kind in CLOUD_EFFECTS:
+                continue  # the cloud said it better
+            kind, text, id = request.waits or wait_of(request, self.cloud.name)
+            found.append({"kind": kind, "text": text, "id": id, "since": request.begun})
+        return [encode_messages(one) for one in found]
 
     def expect(self, ids: Iterable[str]) -> None:
         """Answers of agents to the plans with these ids are kept until their effects are adopted."""
@@ -102,6 +124,8 @@ class EffectsHost:
             self._open[request.key] = request
             self._running.add(request.key)
             self._turns += 1
+        if self._teller is not None:
+            self._teller.began()
         start = self._starters.get(request.kind)
         try:
             self._stacks.arrived(request)
@@ -148,6 +172,8 @@ class EffectsHost:
         with self._lock:
             self._running.discard(request.key)
             self._lock.notify_all()
+        if self._teller is not None:
+            self._teller.ended()
 
     def stored(self, key: str) -> None:
         """The answer of an effect is in the journal."""
@@ -172,6 +198,8 @@ class EffectsHost:
         Answers of agents are not taken any more: the task may go on elsewhere, and wait for them.
         """
         self._agents.end_receiving()
+        if self._teller is not None:
+            self._teller.close()
         with self._lock:
             keys = list(self._open)
         for key in keys:

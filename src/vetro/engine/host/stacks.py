@@ -21,6 +21,7 @@ from vetro.clouds.interface import (
     StaleStack,
     Taken,
 )
+from vetro.diagnostics import Text
 from vetro.engine.host.answer import BadRequest, Handler, Request, is_unicode
 
 #: Seconds before a stack that another operation holds is tried again, and how often.
@@ -52,8 +53,14 @@ class _Turns:
 
     def wait(self, stack: Stack, request: Request) -> None:
         request.when_abandoned(self._wake)
+        request.waits = (
+            "turn",
+            Text("its turn: another part of the task works on stack '{stack}'", stack=stack[1]),
+            "",
+        )
         with self._lock:
             self._lock.wait_for(lambda: request.abandoned.is_set() or self._queues[stack][0] == request.key)
+        request.waits = None
         request.check()
 
     def _wake(self) -> None:
@@ -116,8 +123,9 @@ class Stacks:
             except Taken:
                 raise
             except Conflict as error:
-                request.progress({"waits": error.message, "seconds": pause})
+                request.waits = ("stack", Text("another operation: {message}", message=error.message), "")
                 request.abandoned.wait(pause)
+                request.waits = None
                 request.check()
         return work()
 

@@ -46,7 +46,7 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     task.error = (
         None if outcome.error is None else _with_package_places(outcome.error, (task.spec or {}).get("packages") or ())
     )
-    task.owner, task.lease_until = "", None
+    task.owner, task.lease_until, task.waits = "", None, None
     if outcome.state == Task.NEEDS_PERSON:
         reports.add(task, f"person {task.fence}", _undecided(outcome), level="warning")
         task.warnings = True
@@ -72,9 +72,9 @@ def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None
     free for the next one. What the task is need not be readable. Raises what ``hold`` raises."""
     with transaction.atomic():
         hold()
-        task = Task.objects.defer("spec", "action", "result", "error").get(id=task_id)
+        task = Task.objects.defer("spec", "action", "result", "error", "waits").get(id=task_id)
         task.state, task.error = "failed", outcome.error
-        task.owner, task.lease_until, task.finished = "", None, clock.read()
+        task.owner, task.lease_until, task.finished, task.waits = "", None, clock.read(), None
         _last_reports(task)
         task.save()
         hooks.changed(task)
@@ -88,8 +88,8 @@ def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None
 def _tell_the_next(task: Task) -> None:
     """Workers hear of the task that waited for this one in its environment."""
     following = Task.objects.filter(environment_id=task.environment_id, state=Task.QUEUED)
-    following = following.exclude(id=task.id).defer("spec", "action", "result", "error").order_by("created", "id")
-    for first in following[:1]:
+    following = following.exclude(id=task.id).order_by("created", "id")
+    for first in following.defer("spec", "action", "result", "error", "waits")[:1]:
         dispatcher().notify(first)
         notifications.tell(notifications.TASKS, first.id)  # its row does not change: triggers are silent
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vetro.diagnostics import Text
 from vetro.server.config.config import Config
 from vetro.server.tasks import clock
 from vetro.server.tasks.claim import LEASES, SHORT
@@ -48,21 +49,22 @@ def unserved(config: Config, wanted: Iterable[str] | None = None) -> list[str]:
 
 def why_waiting(config: Config, task: Task) -> str:
     """Why nobody begins a task, or goes on with it, in words; empty where it only has to wait for its turn."""
-    if lacks_label(config, task):
-        return f"no worker that lives serves '{task.label}': start one with 'vetro worker --label {task.label}'"
+    if task.state == Task.QUEUED and task.label and unserved(config, [task.label]):
+        return Text(
+            "no worker that lives serves '{label}': start one with 'vetro worker --label {label}'", label=task.label
+        )
     held = task.state == Task.RUNNING and task.lease_until is not None and task.lease_until > clock.read()
     if held or task.state not in (Task.QUEUED, Task.RUNNING):
         return ""
     heard = clock.after(-LEASES * float(config["worker.lease_seconds"]))
     versions = set(WorkerProcess.objects.filter(seen__gte=heard).values_list("version", flat=True))
     if not versions:
-        return "no worker lives: start one with 'vetro worker', or 'vetro serve'"
+        return Text("no worker lives: start one with 'vetro worker', or 'vetro serve'")
     if not task.engine or task.engine in versions:
         return ""
     seconds = config["worker.version_wait"]
-    return f"version {task.engine} of Vetro took it; workers of others wait {seconds:g} s for one of that version"
-
-
-def lacks_label(config: Config, task: Task) -> bool:
-    """Whether a task waits because no worker that lives serves its label."""
-    return task.state == Task.QUEUED and bool(task.label) and bool(unserved(config, [task.label]))
+    return Text(
+        "version {version} of Vetro took it; workers of others wait {seconds} s for one of that version",
+        version=task.engine,
+        seconds=f"{seconds:g}",
+    )

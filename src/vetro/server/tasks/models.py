@@ -55,6 +55,8 @@ class Task(models.Model):
     #: How often it was claimed, and how often a worker gave it up because something around it failed.
     attempts = models.IntegerField(default=0)
     failures = models.IntegerField(default=0)
+    #: What it waits for, as the worker with this ``fence`` told last: {fence, found} (`vetro.server.tasks.waits`).
+    waits = EncryptedJSON(null=True)
     #: Says which task of an environment comes first.
     created = Stamp()
     updated = models.DateTimeField(auto_now=True)

@@ -41,6 +41,7 @@ from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
 from vetro.server.tasks.script_output import OutputLog
+from vetro.server.tasks.waits import WaitLog
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")
@@ -56,6 +57,9 @@ MOST_PAUSE = 60.0
 _REFUSED = ("22", "23", "54")
 #: How often it may be claimed at all: something kills the workers that run it.
 MOST_CLAIMS = 200
+
+#: Why a task is given back while the database fails.
+_AWAY = Text("the database failed")
 
 #: The error of a task that was cancelled, without its message.
 CANCELLED: Mapping[str, Any] = {"kind": "cancelled", "code": "ENG314", "names": []}
@@ -280,9 +284,13 @@ class TaskRunner:
                 reports.add(task, key, told["text"], level=told["level"], entity_id=told["id"])
             elif event["event"] == "progress" and "output" in event:
                 output.add(event["key"], event["output"])
+            elif event["event"] == "progress" and "waits" in event:
+                event = {**event, "waits": waits.store(event["waits"])}
+            elif event["event"] == "restarted" and event["what"] == "host":
+                waits.store([])  # the new one has told nothing yet
             self._events(event)
 
-        output = OutputLog(task)
+        output, waits = OutputLog(task), WaitLog(task, lease, journal)
         engine_task = spec.engine_task(task)
         with self._host(task, lease) as (host, folder):
             worker = Worker(
@@ -355,7 +363,7 @@ class TaskRunner:
             return Outcome("cancelled", model=journal.model(), error=told)
         passing = known is None or isinstance(error, (LauncherError, HostUnavailable, Unavailable, KeysUnusable))
         if passing and task.failures + 1 < MOST_FAILURES:
-            self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)])
+            self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)], why=message)
             raise LeaseLost(Text("it is tried again later"))
         return _failed(journal, known or Stumbled(message))
 
@@ -365,13 +373,13 @@ class TaskRunner:
         failures = Task.objects.values_list("failures", flat=True).get(id=lease.task_id)
         lease.hold(failures=F("failures") + 1)
         if failures + 1 < MOST_FAILURES:
-            self._give_back(lease, PAUSES[min(failures, len(PAUSES) - 1)])
+            self._give_back(lease, PAUSES[min(failures, len(PAUSES) - 1)], why=error.message)
             return None
         failed = Outcome("failed", error=_told(error))
         break_off(lease.task_id, failed, lease.hold)
         return failed
 
-    def _give_back(self, lease: Lease, pause: float | None = None) -> None:
+    def _give_back(self, lease: Lease, pause: float | None = None, why: str = _AWAY) -> None:
         """``pause``: None while the database fails, then it follows from how often the task was begun."""
         try:
             for connection in connections.all(initialized_only=True):
@@ -380,7 +388,7 @@ class TaskRunner:
             if pause is None:
                 begun = Task.objects.filter(id=lease.task_id).values_list("attempts", flat=True).first()
                 pause = outage_pause(begun or 0)
-            release(lease.owner, lease=lease, pause=pause)
+            release(lease.owner, lease=lease, pause=pause, why=why)
         except DatabaseFailed:
             pass  # the lease lapses
 

@@ -233,6 +233,13 @@ class Convergence:
         needs = needs_of(state.type, props, call.things)
 
         def run() -> None:
+            if not (handler.driven or inline):
+                made()
+                return
+            with call.told(*handler.awaited(call, action)):
+                made()
+
+        def made() -> None:
             now = services.clock()
             state.created, state.updated = state.created or now, now
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from vetro.clouds.interface import CloudError
@@ -95,7 +96,8 @@ class Removal:
                 if state.policy != "retain" and not (state.status == "CREATE_FAILED" and not state.properties):
                     state.status, state.updated = "DELETE_IN_PROGRESS", interpreter.services.clock()
                     interpreter.rows.save_state(live.row.id, state)
-                    handler.delete(call)
+                    with call.told(*handler.awaited(call, "DELETE")) if handler.driven else nullcontext():
+                        handler.delete(call)
                 interpreter.rows.drop_state(live.row.id, state.id)
             except (CloudError, OSError) as error:
                 state.status, state.reason = "DELETE_FAILED", str(error)

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 
 from vetro.clouds.drivers.base import Placement, Recorder
 from vetro.clouds.drivers.values import short
@@ -15,6 +16,7 @@ from vetro.clouds.stacks.specs import need_network, server_spec
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Record
 from vetro.clouds.stacks.state.rows import Rows, StackRow
+from vetro.clouds.waits import Say, server_text
 
 #: Seconds between two looks at servers whose machine does not answer.
 _PAUSE = 1.0
@@ -34,12 +36,15 @@ def await_answer(services: Services, stack: str) -> None:
     What is done about a server whose machine is away could be done twice once that is back.
     """
     end = time.monotonic() + services.settings.unknown_seconds
-    while away := [server for server, status in _seen(services, stack) if status == "UNKNOWN"]:
-        if time.monotonic() >= end or services.closing.wait(_PAUSE):
-            driver, server = services.driver, away[0]
-            member = driver.member(server["id"]) if isinstance(driver, Placement) else None
-            machine = f"the machine '{member}'" if member else "the machine"
-            raise Conflict(f"{machine} of the server '{server['name']}' does not answer; try again when it is back")
+    told: Say | None = None
+    with ExitStack() as block:
+        while away := [server for server, status in _seen(services, stack) if status == "UNKNOWN"]:
+            told = told or block.enter_context(_told(services, away[0], "answer"))
+            if time.monotonic() >= end or services.closing.wait(_PAUSE):
+                driver, server = services.driver, away[0]
+                member = driver.member(server["id"]) if isinstance(driver, Placement) else None
+                machine = f"the machine '{member}'" if member else "the machine"
+                raise Conflict(f"{machine} of the server '{server['name']}' does not answer; try again when it is back")
 
 
 def _seen(services: Services, stack: str) -> list[tuple[Record, str]]:
@@ -71,7 +76,7 @@ def start_again(services: Services, servers: Collection[Record]) -> None:
         return
 
     def start(server: Record) -> None:
-        with services.alone(server["id"]):
+        with _told(services, server, "start"), services.alone(server["id"]):
             try:
                 _bring(services, server)
                 services.driver.start(server["id"])
@@ -110,10 +115,16 @@ def switch(services: Services, server: Record, action: PowerAction) -> None:
     """Does what `vetro.clouds.interface.Power.power` says. Raises `CloudError`."""
     driver, id = services.driver, server["id"]
     if action != "start":
-        with services.alone(id):
+        with _told(services, server, "stop"), services.alone(id):
             driver.stop(id)
     if action != "stop" and driver.statuses([id]).get(id) != "ACTIVE":
         start_again(services, [server])
+
+
+def _told(services: Services, server: Record, doing: str) -> AbstractContextManager[Say]:
+    """Tells those who ask (`ShowsWaits`) that a server is waited for."""
+    owner = Owner(server["tenant_id"], server["environment"])
+    return services.waits.on(owner, "server", server_text(server["name"], doing))
 
 
 def _bring(services: Services, server: Record) -> None:

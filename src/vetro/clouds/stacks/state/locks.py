@@ -9,22 +9,32 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from vetro.clouds.interface import Owner
+from vetro.clouds.waits import Waits
+from vetro.diagnostics import Text
+
 
 class StackLocks:
     """Locks as files in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, waits: Waits) -> None:
         self._folder = folder
+        self._waits = waits
         folder.mkdir(parents=True, exist_ok=True)
 
     @contextlib.contextmanager
-    def held(self, *names: str) -> Iterator[None]:
-        """Waits for the lock of a stack (project, region, name) and holds it."""
-        path = self._path(names)
+    def held(self, owner: Owner, region: str, name: str) -> Iterator[None]:
+        """Waits for the lock of a stack of the owner's project and holds it."""
+        path = self._path((owner.project, region, name))
         while True:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    held = Text("stack '{stack}', which another operation holds", stack=name)
+                    with self._waits.on(owner, "stack", held):
+                        fcntl.flock(file, fcntl.LOCK_EX)
                 # Whoever had it may have removed the file: then this is the lock of nothing.
                 with contextlib.suppress(FileNotFoundError):
                     if os.fstat(file).st_ino == os.stat(path).st_ino:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -19,6 +20,8 @@ from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory, Kind
 from vetro.clouds.stacks.templates.functions import ReferenceInvalid, walk
 from vetro.clouds.stacks.templates.hints import meant
+from vetro.clouds.waits import Say, resource_text
+from vetro.diagnostics import Text
 
 #: Stands for a part of a value that is not known before other resources are made.
 PENDING: Any = object()
@@ -136,6 +139,14 @@ class Call:
     alone: bool = False
     #: How stacks within the stack are made.
     nesting: Nesting | None = None
+    #: Tells what this work waits for, where it knows that better than `ResourceType.awaited`.
+    say: Say = lambda text: None
+
+    @contextmanager
+    def told(self, kind: str, text: Text) -> Iterator[None]:
+        """Whoever asks hears during the block that this work is waited for (`ShowsWaits`)."""
+        with self.services.waits.on(self.owner, kind, text) as self.say:
+            yield
 
     @property
     def physical_name(self) -> str:
@@ -168,6 +179,11 @@ class ResourceType(ABC):
     @abstractmethod
     def create(self, call: Call) -> None:
         """Makes the resource with the id ``call.id``. Raises `CloudError`."""
+
+    def awaited(self, call: Call, action: str) -> tuple[str, Text]:
+        """What people are told is waited for while such work goes on, and its kind (`CloudWait`); ``action``: CREATE,
+        UPDATE or DELETE."""
+        return "resource", resource_text(call.name, call.type, action)
 
     def update(self, call: Call, old: Mapping[str, Any]) -> None:  # noqa: B027 - most have nothing to do
         """Brings the resource from the properties ``old`` to those of the call, where `replaces` says no."""

@@ -24,6 +24,8 @@ from vetro.clouds.stacks.types.base import (
     refuse_shared,
 )
 from vetro.clouds.stacks.types.ports import auto_port_id, drop_port, group_ids, make_port, save_port
+from vetro.clouds.waits import server_text
+from vetro.diagnostics import Text
 
 
 def metadata(value: Any) -> None:
@@ -348,6 +350,10 @@ class Server(ResourceType):
                 self._free_volumes(call, record)
                 record.update(status="SHUTOFF", ports=[], volumes=[], queue=None)
                 call.things.save("server", record)
+
+    def awaited(self, call: Call, action: str) -> tuple[str, Text]:
+        """See `ResourceType.awaited`."""
+        return "server", server_text(call.props.get("name") or call.physical_name, action)
 
     def delete(self, call: Call) -> None:
         """The driver removes the server; ports that were its own go, others are free again."""

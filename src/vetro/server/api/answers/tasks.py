@@ -15,9 +15,9 @@ from vetro.server.environments import lookup, redaction, simulation
 from vetro.server.environments.limits import known_id
 from vetro.server.errors import Invalid
 from vetro.server.setup import config
-from vetro.server.tasks import log, queue
-from vetro.server.tasks.labels import why_waiting
+from vetro.server.tasks import clock, log, queue
 from vetro.server.tasks.models import Task
+from vetro.server.tasks.waits import as_json, told, waits_of
 
 _ROW: Final = (
     "id", "kind", "state", "environment_id", "session_id", "user_id", "project_id", "warnings", "errors", "cancel",
@@ -40,12 +40,15 @@ def row_json(values: dict[str, Any], simulated: Collection[str]) -> dict[str, An
 def task_json(task: Task, decisions: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """A task as clients see it; ``decisions`` are those of `queue.undecided`."""
     row = {name: getattr(task, name) for name in _ROW}
+    waits = waits_of(config(), task)
+    now = clock.read() if waits else datetime.now(UTC)
     return {
         **row_json(row, simulation.of_tasks([row])),
         "action": _action(task),
         "result": task.result,
         "error": task.error,
-        "waiting": why_waiting(config(), task) or None,
+        "waiting": told(waits) or None,
+        "waits": [as_json(wait, now) for wait in waits],
         "decisions": [{**d, "begun": datetime.fromtimestamp(d["begun"], UTC)} for d in decisions],
     }
 

@@ -49,6 +49,19 @@ class TaskRow(Schema):
     finished: datetime | None
 
 
+class Wait(Schema):
+    """Something that a task waits for."""
+
+    kind: str = Field(
+        description="worker, place, turn, environment, person, retry, lease, command, start, code: of the task itself; "
+        "agent, cloud, resource, server, service, stack, turn, pause, effect: of what it has under way."
+    )
+    text: str = Field(description="For people: a noun with its circumstances.")
+    since: datetime | None = Field(description="null: nobody knows.")
+    seconds: float | None = Field(description="For how long already, by the clock of the database.")
+    object_id: str | None = Field(None, description="The object of the model that it is about.")
+
+
 class Decision(Schema):
     """An effect of which only a person can say whether it was done."""
 
@@ -66,9 +79,8 @@ class TaskShown(TaskRow):
         None, description="What it returned; of a plan, the plan. Of an action with rule `execute_action` only."
     )
     error: Any = Field(None, description="How it failed: {kind, code, message, hint, names, position, frames}.")
-    waiting: str | None = Field(
-        None, description="Why nobody begins it or goes on with it, where no worker that lives may."
-    )
+    waiting: str | None = Field(None, description="The texts of `waits` in one line.")
+    waits: list[Wait] = Field([], description="What it waits for, the longest first; nothing while it is at work.")
     decisions: list[Decision] = Field([], description="What `resolve` is to say, while the state is needs_person.")
 
 

@@ -20,8 +20,9 @@ from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid
 from vetro.server.requests.streams import text_stream
 from vetro.server.setup import config
-from vetro.server.tasks import labels, log, queue
+from vetro.server.tasks import log, queue
 from vetro.server.tasks.models import Report, Task
+from vetro.server.tasks.waits import waits_of
 from vetro.server.web import drafts
 from vetro.server.web.environment_page import last_event
 from vetro.server.web.model_texts import text_of
@@ -52,19 +53,20 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
     """The live view of a task; the same page later is its record."""
     seen = last_event()
     row = _task(caller, environment, task)
+    part = {"environment_id": environment, "task": row, "final": row.state in Task.FINAL}
+    part["waits"] = waits_of(config(), row)
+    if request.headers.get("HX-Target") == "waits":
+        return render(request, "environments/task_waits.html", part)
     story = Story(row)
     chosen = _chosen(request)
     there = Environment.objects.filter(id=environment).exists()
     context: dict[str, Any] = {
+        **part,
         "env": queries.get(caller, environment) if there else None,
-        "environment_id": environment,
-        "task": row,
         "seen": seen,
-        "final": row.state in Task.FINAL,
         "what": kind_of(row.kind, row.action),
         "who": User.objects.filter(id=row.user_id).values_list("username", flat=True).first() or row.user_id,
         "timeline": story.timeline(),
-        "unserved": labels.lacks_label(config(), row),
         "error": decode_messages(row.error),
         "result": _result(caller, row),
         "state_number": State.objects.filter(environment_id=environment, task_id=row.id)
