@@ -114,7 +114,11 @@ def test_wrong_settings_are_named(tmp_path: Path) -> None:
 def test_what_was_ordered_before_both_stood_still_is_not_begun() -> None:
     """A machine was paused between the commit and the order: its task is another worker's, so this must not happen."""
     heard: list[str] = []
-    host: Any = SimpleNamespace(begin=lambda request, answered: heard.append(request.key), stored=heard.append)
+    host: Any = SimpleNamespace(
+        begin=lambda request, answered: heard.append(request.key),
+        stored=heard.append,
+        tell_waits=lambda tell: None,
+    )
     for silence, wanted in ((0.0, ["0/1", "0/1"]), (61.0, [])):
         heard.clear()
         pulse: Any = SimpleNamespace(lives=lambda begun, silence=silence: silence < 60.0)

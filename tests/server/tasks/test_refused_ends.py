@@ -138,9 +138,9 @@ def test_a_disk_that_stays_full_uses_up_no_claims_in_a_hurry(ann: Any, monkeypat
     monkeypatch.setattr(task_runner.TaskRunner, "_outcome", refusing(OperationalError("database or disk is full")))
     given, real = [], task_runner.release
 
-    def release(owner: str, *, lease: Lease, pause: float) -> int:
+    def release(owner: str, *, lease: Lease, pause: float, why: str) -> int:
         given.append(pause)
-        return real(owner, lease=lease, pause=pause)
+        return real(owner, lease=lease, pause=pause, why=why)
 
     monkeypatch.setattr(task_runner, "release", release)
     runner = task_runner.TaskRunner(config(), None)  # type: ignore[arg-type]
