@@ -8,6 +8,7 @@ from typing import Any
 
 from vetro.clouds.interface import CloudError, StackFailed
 from vetro.clouds.waits import Say, resource_text, service_text
+from vetro.diagnostics import Text
 from vetro_openstack.errors import Closing, CloudUnreachable
 from vetro_openstack.link import SERVICES, Link
 from vetro_openstack.quotas import LIMITED, quotas
@@ -42,9 +43,12 @@ def settled(link: Link, stack: Stack, minutes: int) -> Stack | None:
     Events are read while it lasts: the youngest says whether anything happens, and the pauses follow that. Raises
     `StackFailed` when Heat is far beyond its time, `CloudUnreachable` when it was away for too long, `Closing`.
     """
-    action = status_of(stack).partition("_")[0]
-    with link.waiting("resource", resource_text(str(stack["stack_name"]), "OS::Heat::Stack", action)) as say:
+    with link.waiting("resource", _text(stack, status_of(stack))) as say:
         return _settled(link, stack, minutes, say)
+
+
+def _text(stack: Stack, status: str) -> Text:
+    return resource_text(str(stack["stack_name"]), "OS::Heat::Stack", status.partition("_")[0])
 
 
 def _settled(link: Link, stack: Stack, minutes: int, say: Say) -> Stack | None:
@@ -70,6 +74,8 @@ def _settled(link: Link, stack: Stack, minutes: int, say: Say) -> Stack | None:
             raise StackFailed(
                 f"stack '{stack['stack_name']}' is still {status_of(found['stack'])} after {minutes} minutes"
             )
+        if not newest:
+            say(_text(stack, status_of(found["stack"])))
         link.pause(pause)
         pause = min(pause * _GROWTH, _LONGEST)
         if pause > 1.0:
