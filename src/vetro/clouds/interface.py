@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.errors import CloudError as CloudError
-from vetro.diagnostics import Text
 
 if TYPE_CHECKING:
     from vetro.clouds.images.store import ImageStore
@@ -231,11 +230,13 @@ class RunsCommands(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CloudWait:
-    """Something that an operation of a cloud waits for. ``text`` is a noun with its circumstances: "server 'web' …"."""
+    """Something that an operation of a cloud waits for. ``text`` is a noun with its circumstances: "server 'web' …"; a
+    `vetro.diagnostics.Text` where it can be said in other languages.
+    """
 
     #: One word: ``stack``, ``server``, ``signal``, ``image``…
     kind: str
-    text: Text
+    text: str
     #: Seconds since the epoch.
     since: float
 

@@ -11,6 +11,8 @@ from itertools import count
 from vetro.clouds.interface import CloudWait, Owner
 from vetro.diagnostics import Text
 
+#: A kind of `CloudWait` and its text.
+Told = tuple[str, Text]
 #: Says what else is waited for by now; since when stays.
 Say = Callable[[Text], None]
 
@@ -78,3 +80,18 @@ def server_text(name: str, doing: str) -> Text:
 def service_text(name: str) -> Text:
     """A service of a cloud that is away or busy."""
     return Text("the service {name}, which does not answer", name=name)
+
+
+def held_text(stack: str) -> Text:
+    """A stack that is not free."""
+    return Text("stack '{stack}', which another operation holds", stack=stack)
+
+
+def deployment_text(server: str, name: str) -> Text:
+    """A software deployment to a server."""
+    return Text("server '{server}', which runs the deployment '{name}'", server=server, name=name)
+
+
+def signals_text(count: int, most: int) -> Text:
+    """A wait condition."""
+    return Text("signals of servers: {count} of {most} have come", count=count, most=most)

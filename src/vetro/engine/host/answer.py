@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.diagnostics import Text
 from vetro.engine.effect_kinds import Policy
 from vetro.muranopl.runtime.effects import EffectError
 from vetro.yaql.errors import VetroError
@@ -62,7 +61,7 @@ class Request:
     #: Tells those who watch how far it is: plain data.
     progress: Callable[[Mapping[str, Any]], None] = lambda news: None
     #: What it waits for, where its handler knows: a kind, a noun for people, and the id of the object that it is about.
-    waits: tuple[str, Text, str] | None = None
+    waits: tuple[str, str, str] | None = None
     #: What handlers want done once the answer (or error) is in the journal.
     when_stored: list[Callable[[], None]] = field(default_factory=list)
     abandoned: threading.Event = field(default_factory=threading.Event)

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from vetro.clouds.interface import Channel, Cloud, Owner, ShowsAgents, ShowsWaits
-from vetro.diagnostics import encode_messages
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request
@@ -24,7 +23,7 @@ from vetro.engine.host.encryption import Seal
 from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
-from vetro.engine.host.waits import CLOUD_EFFECTS, LONG, WaitTeller, wait_of
+from vetro.engine.host.waits import LONG, WaitTeller, waits_of
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.muranopl.runtime.exceptions import names_of
 from vetro.yaql.errors import VetroError, kind_of
@@ -103,13 +102,7 @@ class EffectsHost:
             running = [self._open[key] for key in self._running if key in self._open]
         late = sorted((one for one in running if now - one.begun >= LONG), key=lambda one: one.begun)
         cloud = self.cloud.waits(self.owner) if late and isinstance(self.cloud, ShowsWaits) else ()
-        found = [{"kind": one.kind, "text": one.text, "id": "", "since": one.since} for one in cloud]
-        for request in late:
-            if request.waits is None and cloud and request.kind in CLOUD_EFFECTS:
-                continue  # the cloud said it better
-            kind, text, id = request.waits or wait_of(request, self.cloud.name)
-            found.append({"kind": kind, "text": text, "id": id, "since": request.begun})
-        return [encode_messages(one) for one in found]
+        return waits_of(late, cloud, self.cloud.name)
 
     def expect(self, ids: Iterable[str]) -> None:
         """Answers of agents to the plans with these ids are kept until their effects are adopted."""

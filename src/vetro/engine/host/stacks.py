@@ -21,8 +21,8 @@ from vetro.clouds.interface import (
     StaleStack,
     Taken,
 )
-from vetro.diagnostics import Text
 from vetro.engine.host.answer import BadRequest, Handler, Request, is_unicode
+from vetro.engine.host.waits import conflict_text, turn_text
 
 #: Seconds before a stack that another operation holds is tried again, and how often.
 CONFLICT_PAUSES = (3.0, 6.0, 12.0, 24.0)
@@ -53,11 +53,7 @@ class _Turns:
 
     def wait(self, stack: Stack, request: Request) -> None:
         request.when_abandoned(self._wake)
-        request.waits = (
-            "turn",
-            Text("its turn: another part of the task works on stack '{stack}'", stack=stack[1]),
-            "",
-        )
+        request.waits = ("turn", turn_text(stack[1]), "")
         with self._lock:
             self._lock.wait_for(lambda: request.abandoned.is_set() or self._queues[stack][0] == request.key)
         request.waits = None
@@ -123,7 +119,7 @@ class Stacks:
             except Taken:
                 raise
             except Conflict as error:
-                request.waits = ("stack", Text("another operation: {message}", message=error.message), "")
+                request.waits = ("stack", conflict_text(error.message), "")
                 request.abandoned.wait(pause)
                 request.waits = None
                 request.check()

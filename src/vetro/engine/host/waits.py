@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from vetro.diagnostics import Text
+from vetro.clouds.interface import CloudWait
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.host.answer import Request
 
 _log = logging.getLogger(__name__)
@@ -32,6 +33,27 @@ MOST: Final = 20
 CLOUD_EFFECTS: Final = frozenset({"stack.read", "stack.push", "stack.delete", "server.power", "network", "metadef"})
 
 Found = list[dict[str, Any]]
+
+
+def waits_of(requests: Iterable[Request], cloud: Sequence[CloudWait], name: str) -> Found:
+    """What effects wait for, as plain data; ``cloud``: what the cloud of this name tells of its operations."""
+    found = [{"kind": one.kind, "text": one.text, "id": "", "since": one.since} for one in cloud]
+    for request in requests:
+        if request.waits is None and cloud and request.kind in CLOUD_EFFECTS:
+            continue  # the cloud said it better
+        kind, text, id = request.waits or wait_of(request, name)
+        found.append({"kind": kind, "text": text, "id": id, "since": request.begun})
+    return [encode_messages(one) for one in found]
+
+
+def turn_text(stack: str) -> Text:
+    """A stack that another effect of the task has to do with."""
+    return Text("its turn: another part of the task works on stack '{stack}'", stack=stack)
+
+
+def conflict_text(message: str) -> Text:
+    """What a cloud refuses for now."""
+    return Text("another operation: {message}", message=message)
 
 
 def wait_of(request: Request, cloud: str) -> tuple[str, Text, str]:

@@ -236,7 +236,7 @@ class Convergence:
             if not (handler.driven or inline):
                 made()
                 return
-            with call.told(*handler.awaited(call, action)):
+            with call.told(handler.awaited(call, action)):
                 made()
 
         def made() -> None:

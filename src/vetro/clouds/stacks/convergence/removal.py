@@ -96,7 +96,7 @@ class Removal:
                 if state.policy != "retain" and not (state.status == "CREATE_FAILED" and not state.properties):
                     state.status, state.updated = "DELETE_IN_PROGRESS", interpreter.services.clock()
                     interpreter.rows.save_state(live.row.id, state)
-                    with call.told(*handler.awaited(call, "DELETE")) if handler.driven else nullcontext():
+                    with call.told(handler.awaited(call, "DELETE")) if handler.driven else nullcontext():
                         handler.delete(call)
                 interpreter.rows.drop_state(live.row.id, state.id)
             except (CloudError, OSError) as error:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vetro.clouds.interface import Owner
-from vetro.clouds.waits import Waits
-from vetro.diagnostics import Text
+from vetro.clouds.waits import Waits, held_text
 
 
 class StackLocks:
@@ -32,8 +31,7 @@ class StackLocks:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    held = Text("stack '{stack}', which another operation holds", stack=name)
-                    with self._waits.on(owner, "stack", held):
+                    with self._waits.on(owner, "stack", held_text(name)):
                         fcntl.flock(file, fcntl.LOCK_EX)
                 # Whoever had it may have removed the file: then this is the lock of nothing.
                 with contextlib.suppress(FileNotFoundError):

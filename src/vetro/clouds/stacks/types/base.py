@@ -20,8 +20,7 @@ from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory, Kind
 from vetro.clouds.stacks.templates.functions import ReferenceInvalid, walk
 from vetro.clouds.stacks.templates.hints import meant
-from vetro.clouds.waits import Say, resource_text
-from vetro.diagnostics import Text
+from vetro.clouds.waits import Say, Told, resource_text
 
 #: Stands for a part of a value that is not known before other resources are made.
 PENDING: Any = object()
@@ -143,9 +142,9 @@ class Call:
     say: Say = lambda text: None
 
     @contextmanager
-    def told(self, kind: str, text: Text) -> Iterator[None]:
+    def told(self, told: Told) -> Iterator[None]:
         """Whoever asks hears during the block that this work is waited for (`ShowsWaits`)."""
-        with self.services.waits.on(self.owner, kind, text) as self.say:
+        with self.services.waits.on(self.owner, *told) as self.say:
             yield
 
     @property
@@ -180,7 +179,7 @@ class ResourceType(ABC):
     def create(self, call: Call) -> None:
         """Makes the resource with the id ``call.id``. Raises `CloudError`."""
 
-    def awaited(self, call: Call, action: str) -> tuple[str, Text]:
+    def awaited(self, call: Call, action: str) -> Told:
         """What people are told is waited for while such work goes on, and its kind (`CloudWait`); ``action``: CREATE,
         UPDATE or DELETE."""
         return "resource", resource_text(call.name, call.type, action)

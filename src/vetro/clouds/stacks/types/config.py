@@ -14,7 +14,7 @@ from vetro.clouds.drivers import values
 from vetro.clouds.drivers.base import ConfigSpec
 from vetro.clouds.stacks.templates.functions import FunctionError, text_of
 from vetro.clouds.stacks.types.base import Call, Prop, ResourceFailed, ResourceType
-from vetro.diagnostics import Text
+from vetro.clouds.waits import deployment_text
 
 #: Fixed, so that the same parts give the same text: redeployments compare it.
 _BOUNDARY = "===============vetro-multipart=="
@@ -220,7 +220,7 @@ class SoftwareDeployment(ResourceType):
             inputs={key: text_of(value) for key, value in inputs.items()},
             timeout=float(props["deploy_timeout"]),
         )
-        call.say(Text("server '{server}', which runs the deployment '{name}'", server=server["name"], name=spec.name))
+        call.say(deployment_text(server["name"], spec.name))
         result = call.services.driver.configure(server["id"], spec)
         call.data.update(turn=turn, stdout=result.stdout, stderr=result.stderr, code=result.code)
         if result.code != 0:

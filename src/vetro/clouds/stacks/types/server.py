@@ -24,8 +24,7 @@ from vetro.clouds.stacks.types.base import (
     refuse_shared,
 )
 from vetro.clouds.stacks.types.ports import auto_port_id, drop_port, group_ids, make_port, save_port
-from vetro.clouds.waits import server_text
-from vetro.diagnostics import Text
+from vetro.clouds.waits import Told, server_text
 
 
 def metadata(value: Any) -> None:
@@ -351,7 +350,7 @@ class Server(ResourceType):
                 record.update(status="SHUTOFF", ports=[], volumes=[], queue=None)
                 call.things.save("server", record)
 
-    def awaited(self, call: Call, action: str) -> tuple[str, Text]:
+    def awaited(self, call: Call, action: str) -> Told:
         """See `ResourceType.awaited`."""
         return "server", server_text(call.props.get("name") or call.physical_name, action)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from vetro.clouds.drivers import values
 from vetro.clouds.stacks.types.base import Call, Prop, ResourceFailed, ResourceType
-from vetro.diagnostics import Text
+from vetro.clouds.waits import signals_text
 
 #: Seconds between two looks at what servers signalled.
 _LOOK = 0.2
@@ -57,9 +57,7 @@ class WaitCondition(ResourceType):
                 raise ResourceFailed(f"a server signalled {failed[0].status}: {failed[0].reason or 'without a reason'}")
             if len(call.data["signals"]) >= props["count"] or (signals and not services.driver.executes):
                 return  # a recorder's one signal stands for all
-            count = len(call.data["signals"])
-            said = Text("signals of servers: {count} of {most} have come", count=count, most=props["count"])
-            call.say(said)
+            call.say(signals_text(len(call.data["signals"]), props["count"]))
             if services.clock() >= ends:
                 raise ResourceFailed(
                     f"timed out after {props['timeout']} seconds with {len(signals)} of {props['count']} signals"
