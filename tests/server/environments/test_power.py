@@ -228,6 +228,47 @@ def test_what_is_begun_and_cancelled_is_started_by_the_next_deployment(street: S
     assert set(street.states().values()) == {"ACTIVE"}
 
 
+@pytest.mark.parametrize("what", ["", "back"])
+def test_a_restart_that_was_cut_off_was_stopped_by_nobody_and_the_next_deployment_starts_it(
+    street: Street, what: str
+) -> None:
+    """Servers of a restart that was cancelled were told as stopped by its caller, or started by no deployment."""
+    task = power.change(street.caller, street.row.id, "restart", what)
+    names = [server["name"] for step in task.spec["power"][:2] for server in step["servers"]]
+    for number, name in enumerate(names):
+        end = {} if what else {"ended": 1.0, "result": {"answer": {"failed": {}}}}
+        JournalEntry.objects.create(task=task, key=f"power{number}", kind="server.power", digest="", begun=0.0, **end)
+        driver = street.driver()
+        driver.stop(street.ids[name])
+        driver.close()
+    queue.cancel(street.caller, task.id, "no")
+    assert sorted(street.stopped()) == sorted(names) and power.on_purpose(street.row.stopped) == {}
+    session = sessions.open_session(street.caller, street.row.id)
+    street.ran(deploying.deploy(street.caller, street.row.id, session.id))
+    assert set(street.states().values()) == {"ACTIVE"} and street.stopped() == {}
+
+
+def test_tasks_are_repeated_by_the_rules_by_which_they_are_begun(
+    street: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who might not switch servers could have another's stop repeated."""
+    task = power.change(street.caller, street.row.id, "stop")
+    queue.cancel(street.caller, task.id, "no")
+    asked: list[str] = []
+
+    def refuse(caller: Any, rule: str) -> None:
+        asked.append(rule)
+        raise Forbidden("no")
+
+    monkeypatch.setattr(deploying, "enforce", refuse)
+    for kind, rule in (("power", "power_environment"), ("repair", "update_environment")):
+        Task.objects.filter(id=task.id).update(kind=kind)
+        with pytest.raises(Forbidden):
+            queue.retry(street.caller, task.id)
+        assert asked == [rule]
+        asked.clear()
+
+
 def test_what_failed_before_servers_were_switched_can_be_done_again(street: Street) -> None:
     """After a machine came back, and its servers were started, nobody could repeat what had failed with it."""
     session = sessions.open_session(street.caller, street.row.id)
@@ -390,7 +431,6 @@ def said(task: Task) -> list[str]:
     return [str(report.text) for report in task.reports.order_by("seq") if report.level == "info"]
 
 
-@pytest.mark.database
 def test_methods_are_called_before_servers_stop_and_after_they_start(street: Street, methods: Any) -> None:
     methods(front={"name": "front"}, back={"name": "back"})
     version = street.row.version
@@ -407,7 +447,6 @@ def test_methods_are_called_before_servers_stop_and_after_they_start(street: Str
     assert len(street.switched()) == 8 and street.row.version == version
 
 
-@pytest.mark.database
 def test_what_fails_before_a_stop_leaves_servers_running_unless_it_is_forced(street: Street, methods: Any) -> None:
     methods(back={"broken": True})
     task = street.change("stop", state="failed")
@@ -422,7 +461,6 @@ def test_what_fails_before_a_stop_leaves_servers_running_unless_it_is_forced(str
     assert newest.details["force"] is True
 
 
-@pytest.mark.database
 def test_what_cannot_be_loaded_is_switched_by_force_only(street: Street, methods: Any) -> None:
     methods(back={"uses": {"?": {"id": "x", "type": "test.Nothing"}}})
     message = street.change("stop", state="failed").error["message"]
@@ -431,7 +469,6 @@ def test_what_cannot_be_loaded_is_switched_by_force_only(street: Street, methods
     assert len(street.switched()) == 2
 
 
-@pytest.mark.database
 def test_what_fails_after_a_start_keeps_nothing_else_from_starting(street: Street, methods: Any) -> None:
     methods(back={"cold": True}, front={"name": "front"})
     street.change("stop")
@@ -441,7 +478,6 @@ def test_what_fails_after_a_start_keeps_nothing_else_from_starting(street: Stree
     assert "front is warm" in said(task) and task.error["message"] == "method 'warm' of 'the back' failed: still cold"
 
 
-@pytest.mark.database
 def test_a_method_pushes_no_stacks(street: Street, methods: Any) -> None:
     methods(back={"pushes": True})
     task = street.change("restart", "back", "failed")

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.server.watch.test_watch import PRETENDED, app, component, instance, made, watched
+from vetro.server.environments import power
 from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
 from vetro.server.watch import service
@@ -48,6 +49,15 @@ def test_what_is_simulated_says_so_on_each_page(ann: Any, pages: Client) -> None
     row = made(ann, app("a", instance("i")), cloud=PRETENDED)
     for path in ("/app/environments/", f"/app/environments/{row.id}/", f"/app/environments/{row.id}/health"):
         assert 'data-health="simulated"' in text(pages, path), path
+
+
+def test_no_menu_switches_servers_where_the_cloud_cannot(
+    ann: Any, pages: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = made(ann, app("a", instance("i")))
+    monkeypatch.setattr(power, "able", lambda row: False)
+    front = text(pages, f"/app/environments/{row.id}/")
+    assert f'action="/app/environments/{row.id}/power"' not in front and 'id="p-a"' not in front
 
 
 def test_servers_are_switched_from_pages(ann: Any, pages: Client) -> None:

@@ -15,6 +15,7 @@ from vetro.engine.outcome import Outcome
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of
 from vetro.model.tree import objects
+from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
@@ -31,6 +32,8 @@ from vetro.server.tasks.queue import cancel, enqueue
 
 #: How often abandoning begins anew because a task was begun meanwhile.
 _TRIES = 10
+#: Rules by which tasks of these kinds are repeated, besides ``retry_task``.
+RULES = {"power": "power_environment", "repair": "update_environment"}
 
 
 @transaction.atomic
@@ -166,7 +169,7 @@ def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) 
 @transaction.atomic
 def again(caller: Caller, task: Task) -> Task:
     """Does again what a failed task was to do, from the state that it left. Raises as the first time, and `Conflict`
-    when the environment has been worked on since."""
+    when the environment has been worked on since, `Forbidden` where the rule of such a task is against it."""
     found = sessions.locked(caller, task.environment_id, model=True)
     if found.busy:
         raise Busy(Text("a task works on the environment already"))
@@ -179,6 +182,8 @@ def again(caller: Caller, task: Task) -> Task:
         made = delete(caller, found.id)
         assert made is not None, "an environment that a task worked on has a version"
         return made
+    if task.kind in RULES and not caller.is_admin:
+        enforce(caller, RULES[task.kind])
     if task.kind == "repair":
         return repair(caller, found.id)
     if task.kind == "power":

@@ -103,7 +103,8 @@ def settle(row: Environment, task: Task) -> None:
     """Notes which servers a task has stopped and started, inside the transaction that ends it.
 
     Of a stop that was cut off nobody knows how far it came. It counts: what is noted and runs is told as running, and
-    the next deployment starts all of it.
+    the next deployment starts all of it. What a restart leaves stopped is noted, too, but nobody wanted it so
+    (`on_purpose`).
     """
     done = task.spec.get("power") or ()
     if not done:
@@ -111,27 +112,30 @@ def settle(row: Environment, task: Task) -> None:
     begun = JournalEntry.objects.filter(task=task, kind="server.power")
     results = {entry.key: entry.result or {} if entry.ended is not None else None for entry in begun}
     stopped, person = dict(row.stopped), str(task.spec["identities"]["caller"]["user"]["name"])
-    note = {"by": person, "at": stamp(clock.read())}
+    restarts = (task.action or {}).get("method") == "restart"
+    note = {"by": person, "at": stamp(clock.read()), **({"restart": True} if restarts else {})}
     for number, step in enumerate(done):
         key = f"power{number}"
         if key not in results:
             continue
         result = results[key]
-        if result is None:
-            if step["action"] != "stop":
-                continue
-            result = {}
-        if result.get("error") is not None:
+        if result is not None and result.get("error") is not None:
             continue
-        failed = (result.get("answer") or {}).get("failed") or {}
+        failed = ((result or {}).get("answer") or {}).get("failed") or {}
         for server in step["servers"]:
-            if server["id"] in failed:
-                continue
-            if step["action"] == "stop":
+            missed = result is None or server["id"] in failed
+            # Of a restart that went wrong nobody knows whether it came to its stop.
+            if missed if step["action"] == "restart" else step["action"] == "stop" and server["id"] not in failed:
                 stopped.setdefault(server["id"], note)
-            else:
+            elif step["action"] != "stop" and not missed:
                 stopped.pop(server["id"], None)
     _keep(row, stopped)
+
+
+def on_purpose(stopped: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Of these notes (`Environment.stopped`) the servers that are to be stopped: id -> who stopped it. The others were
+    to run again, and something came between."""
+    return {id: note["by"] for id, note in stopped.items() if not note.get("restart")}
 
 
 def forget(row: Environment, model: Mapping[str, Any]) -> None:

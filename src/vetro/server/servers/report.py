@@ -28,7 +28,7 @@ from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.config.display import without_password
-from vetro.server.environments import drafts, lookup, packages, queries, redaction, secret_texts
+from vetro.server.environments import drafts, lookup, packages, power, queries, redaction, secret_texts
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Unavailable
 from vetro.server.servers import logs
@@ -134,7 +134,7 @@ def _environment(row: Environment, found: queries.Found) -> dict[str, Any]:
         "version": found.version,
         "created": found.created,
         "changed": found.changed,
-        "stopped": sorted(row.stopped),
+        "stopped": sorted(power.on_purpose(row.stopped)),
         "cloud": own.text,
         "simulated": not own.executes,
         "vetro": __version__,

@@ -20,7 +20,7 @@ from vetro.diagnostics import Text, decode_messages
 from vetro.engine.watching.inventory import EVERY
 from vetro.model.environment import deployed_objects
 from vetro.server.catalog.models import Package, RetiredVersion
-from vetro.server.environments import packages, queries
+from vetro.server.environments import packages, power, queries
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.power_steps import machines
 from vetro.server.tasks import clock
@@ -121,7 +121,7 @@ def _keep(environment_id: str, version: int, values: Mapping[str, Any]) -> None:
 def of(found: queries.Found) -> Drift:
     """What of an environment is not as its last task left it. ``found``: with its model."""
     stopped, repair = Environment.objects.values_list("stopped", "repair").get(id=found.id)
-    return replace(_of(found, stopped), repair=repair)
+    return replace(_of(found, power.on_purpose(stopped)), repair=repair)
 
 
 def _of(found: queries.Found, stopped: Mapping[str, Any]) -> Drift:

@@ -28,7 +28,7 @@ def start(config: Config, environment_id: str, servers: Collection[str]) -> bool
     if row is None or row.failure == Session.DELETE_FAILED:
         return False
     kind = cloud_settings.kind(config, row.cloud)
-    wanted = set(servers) - row.stopped.keys()
+    wanted = set(servers) - power.on_purpose(row.stopped).keys()
     if kind is None or not kind.bound or not wanted or not power.able(row):
         return False
     try:

@@ -18,7 +18,7 @@ from vetro.model.header import parse_type_text
 from vetro.server.catalog.secret_names import secrets_of
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
-from vetro.server.environments import packages
+from vetro.server.environments import packages, power
 from vetro.server.environments.models import Environment, State
 from vetro.server.tasks import spec
 from vetro.server.watch import targets
@@ -71,7 +71,7 @@ class TargetReader:
             "owner": {"project": row.project_id, "environment": row.id, "user": "system"},
             "cloud": key,
             "since": created.timestamp() if created is not None else 0.0,
-            "stopped": {id: note["by"] for id, note in row.stopped.items()},
+            "stopped": power.on_purpose(row.stopped),
             "components": [component.as_json(_before(known.get(component.id))) for component in found],
         }
 

@@ -32,12 +32,13 @@ from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.ports import HostPort, HostUnavailable
 from vetro.server.config.cloud_settings import simulated
 from vetro.server.config.config import Config
+from vetro.server.environments import power
 from vetro.server.environments.models import Environment
 from vetro.server.ids import new_id
 from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
-from vetro.server.watch import drift, metrics, recovery, repair, service
+from vetro.server.watch import drift, metrics, recorded, recovery, repair, service
 from vetro.server.watch.prober import Prober
 from vetro.server.watch.target_reader import TargetReader
 from vetro.yaql.errors import VetroError
@@ -177,7 +178,7 @@ class Watcher:
         at_work = service.at_work()  # first: what a task has changed when it is not among these is in the rows
         rows = Environment.objects.filter(version__gt=0).values_list("id", "version", "region", "stopped")
         there: dict[str, _Seen] = {
-            id: (version, label, frozenset(stopped))
+            id: (version, label, frozenset(power.on_purpose(stopped)))
             for id, version, region, stopped in rows
             if (label := labels.label_of(self._config, "", _Region(region))) in led
         }
@@ -208,7 +209,7 @@ class Watcher:
                 self._take(row, seen[1])
 
     def _take(self, row: Environment, label: str) -> None:
-        self._watched[row.id] = (row.version, label, frozenset(row.stopped))
+        self._watched[row.id] = (row.version, label, frozenset(power.on_purpose(row.stopped)))
         try:
             messages = self._messages(row)
         except (OperationalError, InterfaceError):
@@ -229,6 +230,9 @@ class Watcher:
             service.retarget(row.id, self._mark, ())
             return []
         found = self._reader.components(row)
+        if recorded.keep_kind(self._config, row, {id for component in found for id in component.servers}):
+            service.retarget(row.id, self._mark, ())
+            return []
         known = service.retarget(row.id, self._mark, [component.id for component in found])
         key, settings = self._reader.cloud(row)
         put = {"t": "put", "environment": self._reader.target(row, found, key, known)}
@@ -327,7 +331,8 @@ class Watcher:
             return
         stopped = dict(Environment.objects.filter(id__in=list(self._told)).values_list("id", "stopped"))
         # Seen by somebody who did not know what was stopped on purpose.
-        self._rest(*(id for id in list(self._told) if frozenset(stopped.get(id, ())) != self._watched[id][2]))
+        known = {id: frozenset(power.on_purpose(notes)) for id, notes in stopped.items()}
+        self._rest(*(id for id in list(self._told) if known.get(id, frozenset()) != self._watched[id][2]))
         told = self._told.items()
         reports = [(id, number, self._reader.told(id, items.values())) for id, (number, items) in told]
         found = service.record(reports, self._mark)

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any
 
+from vetro.clouds.errors import CloudError
 from vetro.model.differences import Difference, Property, diff
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, id_of, label_of, label_of_type, type_of
@@ -19,8 +20,8 @@ from vetro.model.tree import by_id, objects
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
-from vetro.server.environments import drafts, limits, lookup, queries, redaction
-from vetro.server.environments.models import Session
+from vetro.server.environments import drafts, limits, lookup, power, queries, redaction
+from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.power_steps import machines
 from vetro.server.tasks.models import Event
 from vetro.server.watch import queries as watch
@@ -119,7 +120,14 @@ class EnvironmentPage:
     @cached_property
     def may_power(self) -> bool:
         """Whether the person may start and stop its servers now."""
-        return allows(self.caller, "power_environment") and not self.found.busy
+        return allows(self.caller, "power_environment") and not self.found.busy and self._switchable
+
+    @cached_property
+    def _switchable(self) -> bool:
+        try:
+            return power.able(Environment.objects.only("cloud").get(id=self.id))
+        except CloudError:  # a kind that is not there any more
+            return False
 
     @cached_property
     def powered(self) -> frozenset[str]:

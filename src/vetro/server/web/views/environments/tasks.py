@@ -76,7 +76,10 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
             {**one, "args_text": text_of(masked("", one["args"]))} for one in queue.undecided(caller, row.id)
         ],
         "may_cancel": allows(caller, "cancel_task") and row.state not in Task.FINAL,
-        "may_retry": allows(caller, "retry_task") and there and _retriable(environment, row),
+        "may_retry": allows(caller, "retry_task")
+        and allows(caller, deploying.RULES.get(row.kind, "retry_task"))
+        and there
+        and _retriable(environment, row),
         "may_resolve": allows(caller, "resolve_task"),
     }
     if request.headers.get("HX-Target") == "live":

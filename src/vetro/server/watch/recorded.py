@@ -1,0 +1,40 @@
+"""Environments of before the kind of their cloud was kept (`Environment.cloud`), and that were only written down.
+
+With the settings of today they would count as real. What the recorder wrote down knows their servers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from contextlib import closing
+
+from vetro.clouds.interface import CloudError, ListsServers, Owner
+from vetro.engine.host.config import cloud_of
+from vetro.server.config import cloud_settings
+from vetro.server.config.config import Config
+from vetro.server.environments.models import Environment
+
+_log = logging.getLogger("vetro.worker")
+_KIND = {"kind": "record"}
+#: The state of a server that a driver does not know.
+_UNKNOWN = "ERROR"
+
+
+def keep_kind(config: Config, row: Environment, servers: Collection[str]) -> bool:
+    """Notes that an environment was only written down, if all of its servers (ids) are in what was; whether it did."""
+    if row.cloud or not servers or not (config.path("cloud.directory") / "record.db").exists():
+        return False
+    owner = Owner(row.project_id, row.id, "system")
+    try:
+        with closing(cloud_of(cloud_settings.cloud(config, _KIND), owner, sweeps=False)) as cloud:
+            there = cloud.seen_servers({owner: servers})[owner] if isinstance(cloud, ListsServers) else {}
+    except CloudError as error:
+        _log.warning("nobody knows whether environment %s was only written down: %s", row.id, error.message)
+        return False
+    if not set(servers) <= {id for id, server in there.items() if server.status != _UNKNOWN}:
+        return False
+    row.cloud = dict(_KIND)
+    Environment.objects.filter(id=row.id).update(cloud=row.cloud)
+    _log.warning("environment %s was only written down, by an earlier version: it is simulated", row.id)
+    return True
