@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.test_health_real import Place
+from tests.acceptance.test_health_real import TALKER, Place
 from tests.server.servekit import Service, alive
 from tests.support.servers import real_servers, traces
 from vetro.clouds.nspawn.links import cloud_id
@@ -172,3 +172,42 @@ def test_what_should_run_comes_back_in_order_and_what_was_stopped_stays_stopped(
     took, said = failed(again, both, "web")
     print(f"an action on a dead server ended after {took:.1f} s: {said}")
     assert took < SOON and "has ended by itself" in said
+
+
+#: What it does before its server stops and after it has started.
+CAREFUL = (
+    TALKER
+    + """\
+  flush:
+    Meta: {l:Power: {on: stop}}
+    Body:
+      - conf:Linux.runCommand($.instance.agent, 'test -e /srv/say/broken && exit 7; date >> /srv/say/flushed', 'Flush')
+  warm:
+    Meta: {l:Power: {on: start}}
+    Body:
+      - conf:Linux.runCommand($.instance.agent, 'cat /srv/say/flushed > /srv/say/warm', 'Warm')
+  crack:
+    Scope: Public
+    Body:
+      - conf:Linux.runCommand($.instance.agent, 'cat /srv/say/warm && touch /srv/say/broken', 'Crack')
+"""
+)
+
+
+@pytest.mark.timeout(600)
+def test_methods_of_a_component_are_called_on_its_server(places: list[Place]) -> None:
+    (place,) = places
+    place.upload(CAREFUL)
+    id = place.deploy()
+    for action in ("stop", "start"):
+        begun = time.monotonic()
+        place.done(place.ask("POST", f"/environments/{id}/{action}"))
+        print(f"{action} with its methods took {time.monotonic() - begun:.1f} s")
+    place.act(id, "crack")  # what was flushed before the stop warmed it after the start
+    failed = place.ask("POST", f"/environments/{id}/stop")
+    while not (found := place.ask("GET", f"/tasks/{failed['id']}"))["final"]:
+        time.sleep(0.25)
+    assert found["state"] == "failed" and "method 'flush' of 'talker' failed" in found["error"]["message"]
+    assert all(running(place).values())
+    place.done(place.ask("POST", f"/environments/{id}/stop", {"force": True}))
+    assert not any(running(place).values())
