@@ -25,7 +25,7 @@ from vetro.server.tasks.models import Event, Task
 from vetro.server.watch import prober as probing
 from vetro.server.watch.prober import Prober, verdict
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 SHOP = """\
 Name: Shop

@@ -12,7 +12,7 @@ from vetro.server.config.cloud_settings import simulated
 from vetro.server.environments.models import Environment
 from vetro.server.watch.recorded import keep_kind
 
-pytestmark = pytest.mark.database
+pytestmark = pytest.mark.django_db
 
 
 def test_what_was_only_written_down_keeps_its_kind(street: Street, monkeypatch: Any) -> None:  # noqa: F811
