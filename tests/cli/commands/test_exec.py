@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -10,10 +11,13 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.deploykit import Place
 from tests.support.commands import Execution
+from vetro.cli.client.contexts import Context
+from vetro.cli.client.requests import Client, Refused
 
 
 @pytest.fixture
@@ -104,3 +108,24 @@ def test_a_terminal_is_that_of_who_opens_it(place: Place) -> None:
         shell.wait()
         os.close(ours)
         os.close(theirs)
+
+
+def test_the_events_of_a_server_are_followed_and_its_refusals_said() -> None:
+    parts = ('begin\ndata: {"id": "1"}', 'stdout\ndata: {"data": "aGk="}', 'exit\ndata: {"code": 3}')
+    stream = ":\n\n".join(f"event: {part}\n\n" for part in parts)
+    refusal = {"error": {"message": "they are simulated", "hint": "make it real", "code": "SRV409"}}
+    client = Client(Context("far", "http://far", "token"))
+    client.http.close()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers["X-Auth-Token"] == "token" and request.url.path == "/v2/x"
+        if json.loads(request.content) == {"command": ["true"]}:
+            return httpx.Response(200, text=stream)
+        return httpx.Response(409, json=refusal)
+
+    headers = {"X-Auth-Token": "token"}
+    with httpx.Client(base_url="http://far", transport=httpx.MockTransport(answer), headers=headers) as client.http:
+        events = list(client.events("/x", {"command": ["true"]}))
+        assert events == [("begin", {"id": "1"}), ("stdout", {"data": "aGk="}), ("exit", {"code": 3})]
+        with pytest.raises(Refused, match="simulated"):
+            list(client.events("/x", {}))
