@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vetro.model.environment import Environment
-from vetro.model.header import label_of, parse_type_text, type_of
+from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
 
 #: Behind an address at which nothing answers.
 SIMULATED = " (simulated)"
+#: The property that has the outputs of a template.
+_OUTPUTS = "templateOutputs"
 
 
 def servers(obj: Any) -> Iterator[dict[str, Any]]:
@@ -44,15 +46,20 @@ def rows(environment: Environment, simulated: bool = False) -> list[tuple[str, s
     return made
 
 
-def outputs(environment: Environment, simulated: bool = False) -> Iterator[tuple[str, str, Any]]:
-    """(component, name, value) of what people look for: addresses (texts with ``://``) and outputs of templates. All
-    are marked where they are ``simulated``."""
-    if simulated:
-        yield from ((component, name, f"{value}{SIMULATED}") for component, name, value in outputs(environment))
-        return
+def outputs(
+    environment: Environment, reached: Iterable[Mapping[str, Any]], simulated: bool = False
+) -> Iterator[tuple[str, str, Any]]:
+    """(component, name, value) of what people look for besides servers: outputs of templates, and where components can
+    be ``reached``, as /v2 tells it. All are marked where they are ``simulated``."""
+    mark = SIMULATED if simulated else ""
+    hosts = {str(id_of(server)) for application in environment.applications for server in servers(application)}
     for application in environment.applications:
-        for key, value in application.items():
-            if key == "templateOutputs" and isinstance(value, dict):
-                yield from ((label_of(application), name, text) for name, text in value.items() if text is not None)
-            elif key != "?" and isinstance(value, str) and "://" in value:
-                yield label_of(application), key, value
+        label = label_of(application)
+        given = application.get(_OUTPUTS)
+        for name, text in given.items() if isinstance(given, dict) else ():
+            if text is not None:
+                yield label, name, f"{text}{mark}"
+        for one in reached:
+            told = one["object_id"] in hosts or one["property"] == _OUTPUTS
+            if one["component_id"] == str(id_of(application)) and not told:
+                yield label, one["property"], f"{one['text']}{mark}"

@@ -102,6 +102,7 @@ reader  GET          /v2/environments/{environment_id}/status
 reader  GET          /v2/environments/{environment_id}/health
 member  GET          /v2/environments/{environment_id}/report
 reader  GET          /v2/environments/{environment_id}/metrics
+reader  GET          /v2/environments/{environment_id}/addresses
 reader  GET          /v2/environments/{environment_id}/drift
 member  POST         /v2/environments/{environment_id}/repair
 member  GET          /v2/environments/{environment_id}/servers

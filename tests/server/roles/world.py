@@ -9,12 +9,18 @@ from typing import Any
 
 from tests.server.api.v2.conftest import MANIFEST, NEST, TREE, UI, upload
 
+#: Where a tree can be reached.
+OUT = """Properties:
+  url: {Contract: $.string(), Usage: Out}
+  ipAddresses: {Contract: [$.string()], Usage: Out}
+"""
+
 
 def archive(space: str, word: str) -> bytes:
     """A package ``SPACE.orchard`` whose texts hold the word."""
     texts = {
         "manifest.yaml": MANIFEST.replace("Name: Orchard", f"Name: Orchard {word}").replace("Trees", word),
-        "Classes/Tree.yaml": TREE.replace("growing", f"growing {word}"),
+        "Classes/Tree.yaml": TREE.replace("growing", f"growing {word}").replace("Properties:\n", OUT, 1),
         "Classes/Nest.yaml": NEST,
         "UI/ui.yaml": UI.replace("label: Name", f"label: {word}"),
         "README.md": word,

@@ -21,7 +21,6 @@ from vetro.server.tasks.claim import Lease, claim
 from vetro.server.tasks.completion import finish
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.web.environment_page import tidied
-from vetro.server.web.model_texts import addresses_of
 from vetro.server.web.views.environments.layout import HEIGHT, WIDTH, placed
 
 
@@ -46,19 +45,6 @@ def test_a_thousand_objects_are_placed_at_once() -> None:
     width = max(x for x, _ in points.values()) - min(x for x, _ in points.values())
     height = max(y for _, y in points.values()) - min(y for _, y in points.values())
     assert 0.5 < width / height < 5
-
-
-def test_addresses_are_found_and_none_with_a_password() -> None:
-    found = addresses_of(
-        {
-            "?": {"id": "x", "type": "t", "note": "http://header.example/"},
-            "text": "see https://shop.example/app, or http://ann:pw@secret.example/",
-            "instance": {"?": {"id": "i"}, "ipAddresses": ["10.0.0.5", "not one"], "floatingIpAddress": "192.0.2.7"},
-            "version": "1.2.3.4",
-        }
-    )
-    assert [item["text"] for item in found] == ["https://shop.example/app", "10.0.0.5", "192.0.2.7"]
-    assert [bool(item["url"]) for item in found] == [True, False, False]
 
 
 def stub(own: str) -> dict[str, Any]:

@@ -50,6 +50,7 @@ _ROUTES: Final = tuple(
         ("GET", "/environments/{}", "local:show_environment"),
         ("DELETE", "/environments/{}", "environments:delete_environment"),
         ("GET", "/environments/{}/health", "local:show_health"),
+        ("GET", "/environments/{}/addresses", "environments:list_addresses"),
         ("GET", "/environments/{}/drift", "local:show_drift"),
         ("POST", "/environments/{}/repair", "environments:repair_environment", "names"),
         ("POST", "/environments/{}/empty", "local:empty_environment"),

@@ -142,7 +142,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     if table:
         out.echo("")
         out.print_table(("component", "class", "server", "addresses"), table)
-    for component, key, value in outputs(model, simulated):
+    for component, key, value in outputs(model, _addresses(client, environment), simulated):
         out.echo(f"{component}.{key}: {value}")
     if history:
         out.echo("")
@@ -158,6 +158,16 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     if packages:
         out.echo("")
         out.print_table(("package", "version"), [(p["name"], p["version"]) for p in packages])
+
+
+def _addresses(client: Client, environment: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where what is deployed can be reached."""
+    try:
+        return list(client.get(f"/environments/{environment['id']}/addresses")["items"])
+    except Refused as error:
+        if error.status != 404:  # servers of earlier versions do not say
+            raise
+        return []
 
 
 def _deviations(client: Client, environment: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -274,7 +284,7 @@ def summary(client: Client, environment: Mapping[str, Any], seconds: float | Non
     table = rows(model, simulated)
     if table:
         out.print_table(("component", "class", "server", "addresses"), table)
-    for component, name, value in outputs(model, simulated):
+    for component, name, value in outputs(model, _addresses(client, environment), simulated):
         out.echo(f"{component}.{name}: {value}")
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from vetro.clouds.errors import CloudError
+from vetro.model.copies import Classes
 from vetro.model.differences import Difference, Property, diff
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, id_of, label_of, label_of_type, type_of
@@ -20,7 +21,7 @@ from vetro.model.tree import by_id, objects
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
-from vetro.server.environments import drafts, limits, lookup, power, queries, redaction
+from vetro.server.environments import drafts, fixed_properties, limits, lookup, power, queries, redaction
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.power_steps import machines
 from vetro.server.tasks.models import Event
@@ -64,6 +65,11 @@ class EnvironmentPage:
     def secrets(self) -> SecretNames:
         """Which properties are secret, of the classes of both models."""
         return redaction.of_roots(self.caller, self.found, self.root, self.deployed)
+
+    @cached_property
+    def classes(self) -> Classes:
+        """What the classes of the model that pages show say of their properties."""
+        return fixed_properties.classes_for(self.caller, self.found, {"Objects": self.root})
 
     @cached_property
     def changes(self) -> list[Difference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import asdict
 from types import ModuleType
 from typing import IO, Any
 
@@ -14,7 +15,7 @@ from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import deploy, lookup, power, queries, realize, service, simulation
+from vetro.server.environments import addresses, deploy, lookup, power, queries, realize, service, simulation
 from vetro.server.environments import search as listing
 from vetro.server.watch import drift, metrics, repair
 from vetro.server.watch import queries as watch
@@ -129,6 +130,13 @@ def show_drift(caller: Caller, environment_id: str) -> dict[str, Any]:
         "repair": told.repair,
         "items": [{"kind": o.kind, "id": o.id, "text": o.text, "repaired": o.repaired} for o in told.items],
     }
+
+
+def list_addresses(caller: Caller, environment_id: str) -> dict[str, Any]:
+    """Where what is deployed in an environment can be reached. Of a simulated one nothing can be opened."""
+    simulated, found = addresses.of_environment(caller, lookup.environment(caller, environment_id))
+    items = [{**asdict(one), "url": None if simulated else one.url or None} for one in found]
+    return {"simulated": simulated, "items": items}
 
 
 def repair_environment(caller: Caller, environment_id: str, *, plan: bool = False) -> dict[str, Any]:

@@ -93,6 +93,24 @@ class EnvironmentMetrics(Schema):
     servers: list[MeasuredServer]
 
 
+class AddressShown(Schema):
+    """An address that an object has in a property."""
+
+    component_id: str
+    component: str = Field(description="Its name.")
+    object_id: str = Field(description="The component itself, or what it owns.")
+    property: str
+    text: str
+    url: str | None = Field(description="The same where a browser opens it; null for others, and if it is simulated.")
+
+
+class Addresses(Schema):
+    """Where an environment can be reached."""
+
+    simulated: bool = Field(description="Nothing answers there.")
+    items: list[AddressShown] = Field(description="Component by component; of each those first that a browser opens.")
+
+
 class DriftItem(Schema):
     """One thing that is not as the last task left it."""
 
@@ -333,6 +351,12 @@ def show_health(request: HttpRequest, environment_id: str) -> Any:
 def show_metrics(request: HttpRequest, environment_id: str) -> Any:
     """Processors, memory and disk of its servers in the last hour."""
     return answers.show_metrics(who(request), environment_id)
+
+
+@routes.add("GET", "/environments/{environment_id}/addresses", "listAddresses", "show_environment", Addresses)
+def list_addresses(request: HttpRequest, environment_id: str) -> Any:
+    """Where what is deployed can be reached: properties with usage Out whose values are addresses."""
+    return answers.list_addresses(who(request), environment_id)
 
 
 @routes.add("GET", "/environments/{environment_id}/drift", "showDrift", "show_environment", EnvironmentDrift)

@@ -17,7 +17,6 @@ from vetro.server.caller import Caller
 from vetro.server.environments import (
     deploy,
     deployments,
-    fixed_properties,
     history,
     offered_actions,
     queries,
@@ -25,6 +24,7 @@ from vetro.server.environments import (
     transfer,
 )
 from vetro.server.environments import description as changing
+from vetro.server.environments.addresses import of_component
 from vetro.server.environments.models import Session
 from vetro.server.errors import ServiceError
 from vetro.server.ids import new_id
@@ -32,7 +32,7 @@ from vetro.server.tasks.models import Report, Task
 from vetro.server.web import drafts
 from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes
 from vetro.server.web.logos import logos_of
-from vetro.server.web.model_texts import addresses_of, text_of
+from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.environments.listing import TASK_FIELDS, told_tasks
 from vetro.yaql.redact import MASK
@@ -92,7 +92,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
                 "removed": removed,
                 "state": _state(env_page, own, removed, newest.get(own)),
                 "health": health.get(own),
-                "addresses": [] if removed else addresses_of(conceal(item, env_page.secrets)),
+                "addresses": [] if removed else of_component(conceal(item, env_page.secrets), env_page.classes),
                 "report": newest.get(own),
                 "powered": own in powered and not removed,
                 "actions": sorted(actions.get(own, ()), key=lambda action: action["title"].lower()),
@@ -140,7 +140,7 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
         owned=[
             {"id": id_of(obj), "label": label_of(obj), "type": class_of(obj)} for obj in list(objects(found))[1:201]
         ],
-        addresses=addresses_of(shown),
+        addresses=of_component(shown, env_page.classes),
         actions=[a for a in offered_actions.actions(caller, environment) if a["object_id"] in family],
         reports=list(rows),
         # Networks and other objects of the environment itself have no form.
@@ -205,8 +205,7 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
     if request.method == "POST":
         context |= {"name": request.POST.get("name", ""), "description": request.POST.get("description", "")}
         try:
-            classes = fixed_properties.classes_for(caller, env_page.found, {"Objects": env_page.root})
-            fresh = renewed(undeployed(env_page.root, classes), classes, new_id)
+            fresh = renewed(undeployed(env_page.root, env_page.classes), env_page.classes, new_id)
             given = {"name": context["name"], "description_text": context["description"]}
             # Whoever makes a template shares how things are built, not the passwords of what exists.
             services = without(applications_of(fresh), env_page.secrets)
