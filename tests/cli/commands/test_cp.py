@@ -39,7 +39,7 @@ def there(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_comes_and_goes(place: Place, there: Path, tmp_path: Path) -> None:
+def test_folders_and_files_come_and_go(place: Place, there: Path, tmp_path: Path) -> None:
     done = place.ok("cp", f"e:box:{there}", str(tmp_path))
     assert "left out: 2" in done.stderr
     got = tmp_path / "site"
@@ -52,8 +52,6 @@ def test_a_folder_comes_and_goes(place: Place, there: Path, tmp_path: Path) -> N
     place.ok("cp", str(got), f"e:{there}")
     assert (there / "site/deep/er/run").read_text() == "#!/bin/sh\n"
 
-
-def test_a_file_comes_and_goes(place: Place, there: Path, tmp_path: Path) -> None:
     (there / "link").symlink_to("index.html")
     place.ok("cp", f"e:{there}/link", str(tmp_path / "new"))
     assert (tmp_path / "new").read_bytes() == (there / "index.html").read_bytes()

@@ -72,6 +72,7 @@ main(["ssh", "e", "--", "sh", "-i"])
 """
 
 
+@pytest.mark.campaign  # a program of its own; tests/clouds/guest has what is below it
 def test_a_terminal_is_that_of_who_opens_it(place: Place) -> None:
     """What is typed is typed there, Ctrl-C too; afterwards this terminal is as before."""
     ours, theirs = pty.openpty()

@@ -140,7 +140,7 @@ def test_it_ends_after_its_time_and_a_terminal_when_nothing_happens(
     kind, reason = said(started.events(lambda: None))[-1]
     assert kind == "end" and "nothing happened" in reason
     settings(monkeypatch, seconds=1.0)
-    kind, reason = said(commands.start(house.caller, house.row.id, "front", ("yes",)).events(lambda: None))[-1]
+    kind, reason = said(commands.start(house.caller, house.row.id, "front", ("sleep", "100")).events(lambda: None))[-1]
     assert kind == "end" and "the most that it may" in reason
 
 
@@ -202,7 +202,10 @@ def _remove(ann: Any, house: House) -> None:
     Environment.objects.filter(id=house.row.id).delete()
 
 
-@pytest.mark.parametrize("how", [_take_role, _take_membership, _revoke, _remove])
+@pytest.mark.parametrize(
+    "how",
+    [_take_role, _revoke, *(pytest.param(one, marks=pytest.mark.campaign) for one in (_take_membership, _remove))],
+)
 def test_it_ends_with_the_session(
     house: House, execution: Execution, ann: Any, how: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +238,7 @@ def test_a_service_that_stops_ends_it(house: House, execution: Execution, monkey
     assert [kind for kind, _ in found] == ["begin", "end"]
 
 
+@pytest.mark.campaign  # 30 MB
 def test_a_flood_costs_no_memory(house: House, execution: Execution) -> None:
     started = commands.start(house.caller, house.row.id, "front", ("head", "-c", "30000000", "/dev/zero"))
     largest = total = 0
