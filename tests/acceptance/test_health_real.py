@@ -160,6 +160,13 @@ class Place:
             worker, until = database.execute(newest).fetchone()
         return int(worker.rsplit("-", 2)[1]), until
 
+    def seen_by_watcher(self) -> bool:
+        """Whether all that is told was seen by who watches now, not by the one before."""
+        with sqlite3.connect(self.folder / "vetro.db") as database:
+            newest = "SELECT label FROM watch_watchmark WHERE worker <> '' ORDER BY until DESC LIMIT 1"
+            others = f"SELECT count(*) FROM watch_health WHERE state <> '' AND label <> ({newest})"
+            return bool(database.execute(others).fetchone()[0] == 0)
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
@@ -206,6 +213,9 @@ def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
         assert time.monotonic() - begun < 60
         time.sleep(0.25)
     print(f"another worker watches after {time.monotonic() - begun:.1f} s")
+    while not place.seen_by_watcher():  # before it has looked it would start what it finds off, as after an outage
+        assert time.monotonic() - begun < 60
+        time.sleep(0.25)
     place.until(id, "running", 60 - (time.monotonic() - begun))
 
     kill_server(place.folder)
