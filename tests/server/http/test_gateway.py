@@ -153,8 +153,10 @@ def test_idle_bodies_stop_nobody_from_writing(service: Service, tmp_path: Path) 
     idle += [connected(service, b"POST /v2/auth/login HTTP/1.1\r\nHost: x\r\nContent-Len") for _ in range(60)]
     try:
         for number in range(5):
-            status, answer = service.send("POST", "/v1/environments", b'{"name": "e%d"}' % number, own)
-            assert status == 200, answer
+            # In one piece: a body of its own piece may be late on a busy machine, and then takes a place, too.
+            name = b'{"name": "e%d"}' % number
+            with connected(service, post(own["X-Auth-Token"], len(name)) + name) as connection:
+                assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
             assert service.get("/v1/environments", **own)[0] == 200
         # Those who wait are told why, most of them at once, the others when they were too slow.
         heads = [connection.recv(1000).split(b"\r\n", 1)[0] for connection in idle[:120]]
