@@ -295,7 +295,7 @@ def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(pla
     assert [(one["server"], one["plan"]) for one in healthy["scripts"]] == [("web", "Talk")]
 
     kill_server(place.folder)
-    place.until(id, "down", 15, "server 'web'")
+    place.until(id, "down", 60, "server 'web'")
     drift(place, id, ["server-ended"])
     for told in (plan(), planned(place, f"/environments/{id}/repair", {"plan": True})):
         assert [(one["name"], one["was"]) for one in told["servers"]] == [("web", "ended")]
@@ -309,7 +309,7 @@ def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(pla
 
     place.ask("PATCH", f"/environments/{id}", {"repair": "auto"})
     kill_server(place.folder)
-    place.until(id, "down", 15, "server 'web'")
+    place.until(id, "down", 60, "server 'web'")
     begun = time.monotonic()
     while place.ask("GET", f"/tasks?environment={id}&kind=power")["items"] == []:
         assert time.monotonic() - begun < 60
