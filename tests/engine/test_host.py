@@ -280,6 +280,15 @@ def test_a_clock_that_was_set_back_makes_no_wait_longer(tmp_path: Path) -> None:
     host.close()
 
 
+@pytest.mark.attack("data", "clock jumps")
+def test_a_clock_that_was_set_forward_ends_no_call_that_begins(tmp_path: Path) -> None:
+    """By an hour, between the worker, which says when the call began, and its host."""
+    host, answers = make_host(tmp_path, clock=lambda: 10_000.0), Answers()
+    host.begin(Request("1", "agent.call", call("i", timeout=3600), begun=10_000.0 - 3600), answers)
+    assert answers.get("1")[0]["result"]["Body"] == "ran p"
+    host.close()
+
+
 def test_secrets_are_sealed_for_a_project(tmp_path: Path) -> None:
     keys = derived(key_in(tmp_path / "keys"))
     sealed = Seal(keys, "p").close("geheim\ud800")

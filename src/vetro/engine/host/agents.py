@@ -132,11 +132,11 @@ class Agents:
     def call(self, request: Request, done: Done) -> None:
         """``agent.call``. Raises `BadRequest`."""
         id, listener, timeout = request.text("id"), self._results(request, "listener"), request.number("timeout")
-        until = request.begun + timeout
-        if request.adopt:
-            until = max(until, self._clock() + min(timeout, LEAST_WAIT))
-        queue, make = self._plan(request, listener, until)
-        end = time.monotonic() + min(max(until - self._clock(), 0.0), timeout)  # also where the clock was set back
+        left, now = timeout, self._clock()
+        if request.adopt:  # only here does the clock count, which may have been set since
+            left = max(min(request.begun + timeout - now, timeout), min(timeout, LEAST_WAIT))
+        queue, make = self._plan(request, listener, now + left)
+        end = time.monotonic() + left
         server = queue.rpartition("-h")[2]
         output = ScriptOutput(server, lambda piece: request.progress({"output": piece}))
         call = Call(id, request, queue, listener, timeout, end, done, output)
