@@ -16,9 +16,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import IO, Any, Final
 from urllib.parse import urlsplit
 
 _PORTS = {"http": 80, "https": 443}
+#: Bytes of the head of an answer, with all provisional ones before it.
+MOST_HEAD: Final = 1 << 18
 _CARRIERS = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "::/96"))
 #: All of IPv6 that is given to anybody.
 _GIVEN = ipaddress.IPv6Network("2000::/3")
@@ -110,8 +113,43 @@ def connection(address: Address, resolved: str, until: float) -> Iterator[http.c
         made.close()
 
 
+class _Head:
+    """The beginning of an answer, which has an end: `http.client` skips as many provisional answers as come."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._left = MOST_HEAD
+
+    def readline(self, limit: int = -1) -> bytes:
+        """A line. Raises `HTTPException` beyond `MOST_HEAD`."""
+        line = self._file.readline(limit)
+        self._left -= len(line)
+        if self._left < 0:
+            raise http.client.HTTPException("the head of the answer has no end")
+        return line
+
+    def close(self) -> None:
+        """Closes what it reads."""
+        self._file.close()
+
+
+class _Response(http.client.HTTPResponse):
+    def begin(self) -> None:
+        """Reads the head. Raises `HTTPException` for one without end."""
+        file: Any = self.fp
+        head: Any = _Head(file)
+        self.fp = head
+        try:
+            super().begin()
+        finally:
+            if self.fp is head:
+                self.fp = file
+
+
 class _Plain(http.client.HTTPConnection):
     """A connection to an address that was checked, under the name that was asked for."""
+
+    response_class = _Response
 
     def __init__(self, host: str, port: int, address: str, until: float) -> None:
         super().__init__(host, port)

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -200,6 +201,33 @@ def test_a_receiver_that_says_nothing_is_left_in_time(
     notices.task()
     deliver()
     assert Delivery.objects.get().problem["text"] == "the receiver took more than 0.2 seconds"
+
+
+def test_an_answer_whose_head_has_no_end_is_left(
+    notices: Notices, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One "100 Continue" after the other: they are skipped as fast as they come."""
+    sent = 0
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            nonlocal sent
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(1 << 16)
+                while True:
+                    sent += connection.send(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setattr(setup, "_current", setup.config().changed({"notices.hosts": [host]}))
+        thread = threading.Thread(target=answer)
+        thread.start()
+        notices.webhook(f"http://{host}/")
+        notices.task()
+        assert deliver() == 1
+        thread.join(30)
+    assert not thread.is_alive() and sent < 16 << 20
+    assert Delivery.objects.get().problem["text"] == "the receiver does not speak HTTP"
 
 
 def test_certificates_are_checked(

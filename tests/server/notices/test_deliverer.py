@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 
 from tests.server.notices.conftest import Notices, later, minutes_until
 from tests.server.notices.receivers import MailRelay, WebReceiver
@@ -280,6 +282,56 @@ def test_a_clock_that_is_set_back_stops_nothing(notices: Notices, receiver: WebR
     soon = clock.after(86400.0)
     Delivery.objects.update(owner="who was killed", lease_until=soon)
     assert deliver() == 1 and len(receiver.posts) == 1
+
+
+def test_a_clock_that_is_set_forward_lets_nothing_die(
+    notices: Notices, receiver: WebReceiver, deliver: Deliver
+) -> None:
+    """For a moment it is next week: what was not tried for as long as that is not given up."""
+    notices.webhook(receiver.url)
+    receiver.answer = lambda: 500
+    notices.task()
+    deliver()
+    notices.task("action")
+    later(days=8)
+    assert deliverer.expire() == 0
+    deliver()
+    assert deliverer.expire() == 0
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"waiting"}
+    later(days=-8)
+    receiver.answer = lambda: 204
+    later(hours=7)
+    deliver()
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
+
+
+@pytest.mark.campaign
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("point", ["claimed", "sent", "settled"])
+def test_a_process_that_is_killed_leaves_its_notices_to_another_one(
+    notices: Notices, receiver: WebReceiver, deliver: Deliver, point: str
+) -> None:
+    """SIGKILL in the middle, in a process of its own."""
+    notices.webhook(receiver.url)
+    notices.task()
+
+    def step(name: str, id: str) -> None:
+        if name == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    connections.close_all()
+    pid = os.fork()
+    if not pid:
+        try:
+            deliver(step=step)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert deliver() == 0
+    later(seconds=deliverer.LEASE + 1)
+    assert deliver() == (0 if point == "settled" else 1)
+    assert Delivery.objects.get().state == "delivered"
+    assert len(receiver.posts) == (2 if point == "sent" else 1) and len(set(receiver.ids)) == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,7 +2,7 @@
 
 A delivery is claimed by a lease: who is killed between sending and writing that it was sent leaves it to another
 worker, which sends it again under the same id. What fails is tried again after twice the time, up to six hours, and is
-dead after three days.
+dead after three days, and `TRIED` attempts.
 
 One target has one delivery under way from here, one project a few, so nobody waits for the slow receivers of others. A
 target that fails is left alone for a while, with all that there is for it: a receiver that is away costs one attempt a
@@ -45,6 +45,8 @@ AT_ONCE, EACH = 4, 2
 LEASE = 60.0
 #: Seconds until a second attempt, and at most until another one; days after which there is none.
 FIRST, LONGEST, DAYS = 10.0, 6 * 3600.0, 3
+#: Attempts that nothing is dead before: they take five hours, whatever the clock says meanwhile.
+TRIED = 12
 #: Seconds that what is under way gets at the end.
 _LAST = 5.0
 #: Seconds between two looks at what is dead without having been tried; projects whose turns are remembered.
@@ -213,7 +215,8 @@ class Deliverer:
                 targets.exclude(failures=0).update(failures=0, quiet_until=None)
             else:
                 told = encode_messages({"text": failed.text})
-                if failed.gone or now - delivery.begins > timedelta(days=DAYS):
+                tried = max(delivery.attempts, target.failures + 1) >= TRIED
+                if failed.gone or (tried and now - delivery.begins > timedelta(days=DAYS)):
                     own.update(state=Delivery.DEAD, ended=now, problem=told, **free)
                 else:
                     own.update(due=_later(now, delivery.attempts), problem=told, **free)
@@ -225,8 +228,12 @@ class Deliverer:
 
 
 def expire() -> int:
-    """Ends what could not be delivered in time, also what nobody tried: of targets that are switched off; how much."""
+    """Ends what could not be delivered in time, also what nobody tried: of targets that are switched off; how much.
+
+    A clock that is set forward lets no time pass: what was not tried often enough is tried, however old it seems.
+    """
     old = Delivery.objects.filter(state=Delivery.WAITING, begins__lt=clock.after(-DAYS * 86400.0))
+    old = old.filter(Q(attempts__gte=TRIED) | Q(target__failures__gte=TRIED) | Q(target__enabled=False))
     return old.filter(_free()).update(state=Delivery.DEAD, ended=clock.after(), owner="", lease_until=None)
 
 
