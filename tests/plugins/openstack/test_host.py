@@ -68,6 +68,66 @@ def test_a_plan_begins_with_what_heat_has(tmp_path: Path) -> None:
         assert [method for method, _ in fake.asked if method != "GET"] == ["POST", "POST"]
 
 
+@pytest.mark.parametrize(("state", "seen"), [("ACTIVE", "ACTIVE"), ("SHUTOFF", "SHUTOFF"), ("ERROR", "SHUTOFF")])
+def test_a_plan_of_servers_knows_them_by_their_ids_and_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, seen: str
+) -> None:
+    """What is planned is not another server because the recorder would have called it otherwise."""
+    nova = "5f0c7a0e-5a0b-4c55-9c3b-6a2f9d1e0b11"
+    server = {
+        "type": "OS::Nova::Server",
+        "properties": {"name": "web-1", "image": "debian-12-murano", "flavor": "m1.small"},
+    }
+    template = {
+        "heat_template_version": "2016-10-14",
+        "resources": {"web": server},
+        "outputs": {"id": {"value": {"get_resource": "web"}}, "address": {"value": "192.0.2.7"}},
+    }
+    with Fake("compute") as fake:
+        shown = Fake._shown
+
+        def resolved(self: Fake, row: dict[str, Any]) -> dict[str, Any]:
+            found = shown(self, row)
+            for one in found.get("outputs") or ():
+                one["output_value"] = nova if one["output_key"] == "id" else one["output_value"]
+            return found
+
+        monkeypatch.setattr(Fake, "_shown", resolved)
+        overrides = {"cloud.kind": "openstack", "cloud.openstack": settings(fake.url)}
+        real = cloud_settings.cloud(Config.load(tmp_path, environ={}, overrides=overrides))
+        cloud = cloud_of(real, OWNER)
+        old = parts_of(template)
+        put, drop = difference({}, old)
+        cloud.push_stack(OWNER, "", "web", StackChange(digest_of(old), None, put, drop))
+        (row,) = fake.stacks.values()
+        kind = {"resource_type": "OS::Nova::Server", "resource_status": "CREATE_COMPLETE"}
+        row["resources"] = [{"resource_name": "web", "physical_resource_id": nova, **kind}]
+        fake.servers = {nova: {"id": nova, "name": "web-1", "status": state}}
+        folder = tmp_path / "plan"
+        folder.mkdir()
+        plan = recorder.make({"folder": str(folder), "real": real}, OWNER)
+        try:
+            first = recorder.before(folder)
+            assert first.servers == {nova: seen}
+            known = plan.read_stack(OWNER, "", "web")
+            assert known is not None and known.outputs == {"id": nova, "address": "192.0.2.7"}
+            # Nothing is to be changed.
+            again = plan.push_stack(OWNER, "", "web", StackChange(digest_of(old), None, put, drop))
+            assert again.outputs == known.outputs
+            # Something is, and the server stays the one that it is.
+            new = parts_of({**template, "resources": {"web": server, "more": {"type": "OS::Our::Own"}}})
+            change = StackChange(digest_of(new), digest_of(old), *difference(old, new))
+            assert plan.push_stack(OWNER, "", "web", change).outputs["id"] == nova
+            then = recorder.content_of(plan, OWNER)  # type: ignore[arg-type]
+            assert then.servers == {nova: seen}
+            (stack,) = then.resources.values()
+            assert stack["web"][0] == nova and set(stack) == {"web", "more"}
+        finally:
+            plan.close()
+            cloud.close()
+        assert [method for method, _ in fake.asked if method != "GET"] == ["POST"] and fake.acted == []
+
+
 def test_wrong_settings_stop_the_start(tmp_path: Path) -> None:
     overrides = {"cloud.kind": "openstack", "cloud.openstack": {"auth_url": "https://k/v3"}}
     with pytest.raises(SettingWrong, match="credentials are missing"):
