@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.kit_people import PASSWORD
 
 
+@pytest.mark.campaign
 def test_signing_in_by_keyboard_leads_back_to_where_one_was(service: Any, page_for: Any) -> None:
     page = page_for()
     page.goto("/app/people/me")

@@ -27,6 +27,7 @@ class WorkerCases:
         yield installation
         installation.kill()
 
+    @pytest.mark.campaign
     def test_only_workers_with_the_label_of_its_region_run_a_task(self, fleet: Fleet) -> None:
         (task,), (other,) = fleet.begin("far", region="eu-1"), fleet.begin("anywhere")
         fleet.work("--label", "us-1")
@@ -67,6 +68,7 @@ class WorkerCases:
         fleet.until_asleep(later, attempts=2)
         fleet.cancel(later)
 
+    @pytest.mark.campaign
     def test_a_task_of_a_version_that_is_gone_ends_with_its_checkpoint(self, fleet: Fleet) -> None:
         old = fleet.work(version="9.1.0")
         (task,) = fleet.begin("left", wait=3600)
@@ -83,6 +85,7 @@ class WorkerCases:
         assert fleet.look("of", id=again)["engine"].startswith("9.2.0+")
         fleet.cancel(again)
 
+    @pytest.mark.campaign
     def test_packages_whose_requirements_another_project_brought_are_linked(self, fleet: Fleet) -> None:
         module = f"{__name__}:"
         assert fleet.look(module + "bring_what_waits") == [True, True, ["Base", "Lib"]]
