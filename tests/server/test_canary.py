@@ -7,12 +7,14 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.server.servekit import Service, until
+from tests.server.tasks.fleet import database
 from tests.server.tasks.shop import archive
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack("secrets", "canary")]
@@ -86,6 +88,8 @@ class Vault:
 
     def __init__(self, service: Service) -> None:
         self.service = service
+        #: The address of its database, where that is no file of the service.
+        self.postgresql: str | None = None
         self.told: list[bytes] = []
         #: What the owner was told that is no model of hers.
         self.said: list[bytes] = []
@@ -133,20 +137,22 @@ class Vault:
 @pytest.fixture(scope="module")
 def vault(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
     """The service after a day's work with secrets, still running."""
-    service = Service(
-        tmp_path_factory.mktemp("canary"),
-        VETRO_OBSERVE__LOG_LEVEL="debug",
-        VETRO_OBSERVE__LOG_FORMAT="json",
-        VETRO_CLOUD__DRIVER="record",
-        **{name: os.environ[name] for name in (DATABASE,) if name in os.environ},
-    )
-    try:
+    with ExitStack() as stack:
+        # Of its own: a database has the keys of one installation.
+        more = {DATABASE: stack.enter_context(database(os.environ[DATABASE]))} if DATABASE in os.environ else {}
+        service = Service(
+            tmp_path_factory.mktemp("canary"),
+            VETRO_OBSERVE__LOG_LEVEL="debug",
+            VETRO_OBSERVE__LOG_FORMAT="json",
+            VETRO_CLOUD__DRIVER="record",
+            **more,
+        )
+        stack.callback(service.end)
         service.await_ready(300)
         vault = Vault(service)
         work(vault)
+        vault.postgresql = more.get(DATABASE)
         yield vault
-    finally:
-        service.end()
 
 
 def work(vault: Vault) -> None:
@@ -292,16 +298,16 @@ def test_no_log_line_holds_one(vault: Vault) -> None:
 
 def test_no_file_of_the_installation_holds_one(vault: Vault) -> None:
     holding: dict[str, list[str]] = {}
-    if DATABASE in os.environ:
+    if vault.postgresql is not None:
         count = 0
-        for table, row in rows_of(os.environ[DATABASE]):
+        for table, row in rows_of(vault.postgresql):
             count += table == "environments_state"
             if found := found_in(vault, row):
                 holding[table] = found
     else:
-        database = sqlite3.connect(f"file:{vault.service.folder / 'data' / 'vetro.db'}?mode=ro", uri=True)
-        count = database.execute("SELECT count(*) FROM environments_state").fetchone()[0]
-        database.close()
+        file = sqlite3.connect(f"file:{vault.service.folder / 'data' / 'vetro.db'}?mode=ro", uri=True)
+        count = file.execute("SELECT count(*) FROM environments_state").fetchone()[0]
+        file.close()
     assert count >= 2
     for base, _, names in os.walk(vault.service.folder):
         for name in names:

@@ -106,8 +106,10 @@ class Uploads:
 
 @pytest.fixture(scope="module")
 def uploads() -> Iterator[Uploads]:
-    with service() as running:
-        yield Uploads(running)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("VETRO_DATABASE__URL", raising=False)  # that of the tests has keys of its own
+        with service() as running:
+            yield Uploads(running)
 
 
 def many() -> bytes:

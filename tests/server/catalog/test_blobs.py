@@ -190,13 +190,14 @@ def test_a_bucket_of_a_hostile_server(site: Site, inner: Site, monkeypatch: Any,
     """What it answers is bounded in bytes and seconds, is what was stored or an error, and leads nowhere else."""
     from vetro.server.catalog import s3
 
-    monkeypatch.setattr(s3, "SECONDS", 1.5)
     monkeypatch.setattr(s3, "LARGEST_TOTAL", 4 << 20)
     bucket = blobs._open("s3://store")
     monkeypatch.setattr(blobs, "store", lambda: bucket)
     digest = blobs.put(b"hello")
     inner.objects = dict(site.objects)
     site.hostile = lambda handler: attacked(handler, attack, inner.url)
+    if "1" in text:  # the others end by what they say; a busy machine has all the time for them
+        monkeypatch.setattr(s3, "SECONDS", 1.5)
     began = time.monotonic()
     tracemalloc.start()
     try:
@@ -207,6 +208,7 @@ def test_a_bucket_of_a_hostile_server(site: Site, inner: Site, monkeypatch: Any,
         tracemalloc.stop()
     assert time.monotonic() - began < 30 and not inner.asked
     site.hostile = None
+    monkeypatch.setattr(s3, "SECONDS", 30.0)
     assert blobs.get(digest) == b"hello"
 
 
