@@ -21,6 +21,7 @@ from vetro.cli.name_completion import environments
 WORDS = {"method": ["open"], "file": ["out.zip"]}
 #: More words that a command needs to have something to tell.
 MORE = {
+    "exec": ["--", "true"],
     "deploy": ["--set", "text=walk"],
     "env destroy": ["--keep"],
     "env resolve": ["--redo"],
@@ -30,6 +31,7 @@ HERE = {"env realize": ["--driver", "record"]}
 #: Commands that are not in the walk, and why.
 OTHERS = {
     "form": "fills in a form: nothing that is in the environment is told",
+    "ssh": "needs a terminal, and is refused as exec is",
 }
 
 
