@@ -33,8 +33,6 @@ PACKET, WAITING, HEAD = 32 << 10, 256 << 10, 4 << 10
 STATUS = 9
 #: Seconds that a session has between being told that nobody listens, and its end.
 GRACE = 0.5
-#: Seconds between looks whether the command was stopped.
-_GLANCE = 0.5
 
 
 class Launch(TypedDict):
@@ -133,15 +131,13 @@ class Held:
             for number, what in wanted.items():
                 poll.register(number, what)
             draining = self._status is not None and self._pending is None
-            ready = dict(poll.poll(0 if draining else _GLANCE * 1000))
+            ready = dict(poll.poll(0 if draining else None))
             if self._control.fileno() in ready and self._gone(ready[self._control.fileno()]):
                 return
             busy = self._turn(ready)
             if draining and not busy:
                 self._tell(b"x%d" % (self._status or 0), wait=True)
                 return
-            if not ready:
-                self._go_on()
 
     def _turn(self, ready: dict[int, int]) -> bool:
         """Does what can be done now; whether the command wrote something."""
@@ -270,7 +266,7 @@ class Held:
                     return
                 poll = select.poll()
                 poll.register(self._control.fileno(), select.POLLOUT)
-                poll.poll(_GLANCE * 1000)
+                poll.poll()
             except OSError:
                 return  # nobody listens
 
@@ -283,14 +279,6 @@ class Held:
             except OSError:
                 return True
         return bool(events & (select.POLLHUP | select.POLLERR))
-
-    def _go_on(self) -> None:
-        """Wakes nsenter: it stops itself, and would for ever, when a guest shuts down, which stops all for a moment."""
-        try:
-            if os.waitid(os.P_PID, self._child.pid, os.WSTOPPED | os.WNOHANG) is not None:
-                os.kill(self._child.pid, signal.SIGCONT)
-        except ChildProcessError:
-            pass
 
     def end(self) -> None:
         """Ends whatever is left of the session, unless the command has ended by itself."""

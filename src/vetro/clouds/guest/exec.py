@@ -10,20 +10,18 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vetro.clouds.drivers.errors import GuestCommandFailed
 from vetro.clouds.drivers.tools import environment
+from vetro.clouds.guest import entrance
 
 #: Bytes that are kept of each stream; more is read and dropped.
 LARGEST_OUTPUT = 8 << 20
 GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#: Seconds between looks whether nsenter was stopped.
-_GLANCE = 0.5
-#: Enters each control group named before '--', then becomes the rest.
-_STEP_IN = 'while [ "$1" != -- ]; do echo $$ > "$1" 2>/dev/null; shift; done; shift; exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +40,11 @@ def guest_environment(extra: Mapping[str, str]) -> list[str]:
     return [f"{key}={value}" for key, value in {**fixed, **extra}.items()]
 
 
-def nsenter(leader: int, enter: Sequence[str], command: Sequence[str], env: Mapping[str, str]) -> list[str]:
-    """The words that run ``command`` inside the guest whose first process is ``leader``."""
-    into = ["nsenter", "-t", str(leader), "-U", "-m", "-u", "-i", "-n", "-p", "--"]
-    return ["sh", "-c", _STEP_IN, "sh", *enter, "--", *into, "env", "-i", *guest_environment(env), *command]
+def entering(leader: int, groups: Sequence[str], command: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """The words that run ``command`` inside the guest whose first process is ``leader``; ``groups``: files of control
+    groups that it enters before."""
+    program = [sys.executable, "-I", "-S", str(entrance.__file__)]
+    return [*program, str(leader), *groups, "--", "env", "-i", *guest_environment(env), *command]
 
 
 def collect(argv: Sequence[str], *, input: bytes = b"", timeout: float, what: str) -> Output:
@@ -80,9 +79,7 @@ def collect(argv: Sequence[str], *, input: bytes = b"", timeout: float, what: st
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise GuestCommandFailed(f"{what} did not end within {timeout:g} s")
-                ready = selector.select(0 if ended else min(left, _GLANCE))
-                if not ready and not ended:
-                    _go_on(child.pid)
+                ready = selector.select(0 if ended else left)
                 if ended and not ready:
                     break  # a daemon that it left behind may hold its output open for ever
                 for key, _ in ready:
@@ -121,12 +118,3 @@ def collect(argv: Sequence[str], *, input: bytes = b"", timeout: float, what: st
             for stream in (child.stdin, child.stdout, child.stderr):
                 stream.close()
     return Output(bytes(kept[child.stdout]), bytes(kept[child.stderr]), code, cut)
-
-
-def _go_on(pid: int) -> None:
-    """A guest that shuts down stops all its processes for a moment; nsenter then stops itself, and would for ever."""
-    try:
-        if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG) is not None:
-            os.kill(pid, signal.SIGCONT)
-    except ChildProcessError:
-        pass  # it has just ended: the kernel then has none that could be stopped

@@ -21,7 +21,7 @@ from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import digest, load, load_server, save
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest.commands import plain_lines
-from vetro.clouds.guest.exec import Output, collect, nsenter
+from vetro.clouds.guest.exec import Output, collect, entering
 from vetro.clouds.guest.files import read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.guest.running_command import Entry, open_terminal
@@ -295,7 +295,7 @@ class NspawnServer:
         if leader is None:
             raise GuestCommandFailed(f"the server {self.id} does not run: {self.why()}")
         launch = load(self.folder / "launch.json") or {}
-        return leader, nsenter(leader, self._inner(launch), command, env)
+        return leader, entering(leader, self._inner(launch), command, env)
 
     def _inner(self, launch: Mapping[str, Any]) -> list[str]:
         """Control groups to enter: in version 2 a group with groups below takes no process, so the guest's init's."""
