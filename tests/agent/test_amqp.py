@@ -34,6 +34,8 @@ from vetro.agent.amqp import QUEUE_ARGUMENTS, AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import BrokerUnavailable, ChannelClosed
 from vetro.clouds.interface import Channel, Message, NotFound
+from vetro.engine.host.agents import Agents
+from vetro.engine.host.answer import Request
 
 
 @pytest.fixture
@@ -142,6 +144,30 @@ def test_results_are_kept_until_acknowledged(raw: RawChannel, broker: Broker) ->
     second.acknowledge(RESULTS, "1")
     second.close()
     assert raw.queue_declare(RESULTS, passive=True).message_count == 0
+
+
+def test_answers_reach_the_host_that_asked_while_another_one_listens(raw: RawChannel, broker: Broker) -> None:
+    """Agents answer an environment on one queue: a deployment begins while it is asked how it is."""
+    settings, answers, ids = BrokerSettings("127.0.0.1", broker.port), dict[str, Any](), [f"d{n}" for n in range(4)]
+    question = Agents(AmqpChannel(settings, OWNER, prefetch=0), own=["before"])
+    task = Agents(AmqpChannel(settings, OWNER))
+
+    def begin(agents: Agents, id: str, timeout: float) -> None:
+        args = {"queue": QUEUE, "listener": RESULTS, "id": id, "plan": {}, "timeout": timeout}
+        request = Request(id, "agent.call", args)
+        agents.starters()["agent.call"](request, lambda answer, error: answers.update({id: answer}))
+
+    begin(question, "q", 0.5)
+    assert wait_for(lambda: answers.get("q")) == {"timeout": 0.5}  # its method computes now
+    for id in ids:
+        begin(task, id, 2 * PATIENCE)
+    wait_for(lambda: raw.queue_declare(RESULTS, passive=True).consumer_count == 2)
+    for id in ids:
+        raw.basic_publish(RawMessage(json.dumps({"SourceID": id}), message_id=id), "", RESULTS)
+    assert wait_for(lambda: all(id in answers for id in ids))
+    assert [answers[id]["result"]["SourceID"] for id in ids] == ids
+    question.close()
+    task.close()
 
 
 def test_what_is_no_text_does_not_come_again(channel: AmqpChannel, raw: RawChannel) -> None:

@@ -267,3 +267,9 @@ def test_no_more_is_told_than_once_in_a_period_and_nothing_while_nobody_waits(mo
         assert told.get(timeout=30)[1]
     finally:
         teller.close()
+
+
+def test_what_packages_call_their_plans_is_cut() -> None:
+    plan = {**PLAN, "plan": {"Name": "n" * 1_000_000}}
+    (told,) = waits.waits_of([Request("1", "agent.call", plan)], (), "slow")
+    assert len(str(told)) < 7000 and "nnn…" in told["text"]

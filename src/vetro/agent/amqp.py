@@ -51,7 +51,8 @@ class AmqpChannel:
     Connects when it is used first, and again whenever the connection breaks; what was not acknowledged is delivered
     again by the broker, and delivered on only if it was not before. `send` returns when the broker has confirmed.
     ``patience`` is how many seconds it waits for that. Messages of one queue keep the order of `send`. Thread-safe.
-    ``prepare`` makes what connecting needs, each time. ``servers`` makes the login of the server with an input queue;
+    ``prefetch``: messages of a queue that may wait here for `acknowledge`; 0: any number. ``prepare`` makes what
+    connecting needs, each time. ``servers`` makes the login of the server with an input queue;
     without it servers share a login, and nobody can tell who said what.
     """
 
@@ -63,7 +64,9 @@ class AmqpChannel:
         patience: float = 60.0,
         prepare: Callable[[], object] = lambda: None,
         servers: Callable[[str], object] | None = None,
+        prefetch: int = PREFETCH,
     ) -> None:
+        self._prefetch = prefetch
         self._servers = servers
         self._settings = settings
         self._prepare = prepare
@@ -168,18 +171,28 @@ class AmqpChannel:
             _remember(self._done, key)
         self._use().submit(acknowledge, self._patience)
 
+    def give_back(self, queue: str, id: str) -> bool:
+        """Lets another one have a message that was received here, if another one receives from the queue; whether one
+        does. Raises `BrokerUnavailable`."""
+
+        def give(channel: Any) -> bool:
+            if self._consumers_of(channel, queue) < 2:
+                return False
+            with self._guard:
+                delivery = self._open.pop((queue, id), None)
+            if delivery is not None and delivery.tag is not None:
+                channel.basic_reject(delivery.tag, requeue=True)
+                self._release(channel, delivery.size)
+            return True
+
+        return bool(self._use().submit(give, min(self._patience, _GLANCE)).result())
+
     def connected(self, queue: str) -> bool | None:
         """See `Channel.connected`: whether somebody takes messages from the queue. Raises `BrokerUnavailable`."""
-
-        def ask(channel: Any) -> bool:
-            found = channel.queue_declare(
-                queue=queue, durable=True, exclusive=False, auto_delete=False, arguments=QUEUE_ARGUMENTS
-            )
-            return int(found.consumer_count) > 0
-
         if not queue.startswith(self._prefix):
             return None
-        return bool(self._use().submit(ask, min(self._patience, _GLANCE)).result())
+        asked = self._use().submit(lambda channel: self._consumers_of(channel, queue), min(self._patience, _GLANCE))
+        return int(asked.result()) > 0
 
     def close(self) -> None:
         """Ends the connection; what was not acknowledged stays with the broker."""
@@ -224,6 +237,12 @@ class AmqpChannel:
             )
             self._declared.add(queue)
 
+    def _consumers_of(self, channel: Any, queue: str) -> int:
+        found = channel.queue_declare(
+            queue=queue, durable=True, exclusive=False, auto_delete=False, arguments=QUEUE_ARGUMENTS
+        )
+        return int(found.consumer_count)
+
     def _let_answer(self, channel: Any, queue: str, results: str | None) -> None:
         """Makes the exchange on which only this server may answer, and its login."""
         assert self._servers is not None
@@ -239,7 +258,7 @@ class AmqpChannel:
         if queue in self._consumers:
             return
         self._declare(channel, queue)
-        channel.basic_qos(0, PREFETCH, False)
+        channel.basic_qos(0, self._prefetch, False)
         tag = uuid.uuid4().hex
         self._consumers[queue] = tag
         channel.basic_consume(queue, tag, callback=lambda content: self._arrived(channel, queue, content))

@@ -140,7 +140,7 @@ def test_a_worker_that_is_gone(world: World) -> None:
     WaitLog(made, lease, DbJournal(made.id)).store([{"kind": "agent", "text": AGENT, "since": time.time(), "id": ""}])
     assert world.waits(made)[0][0] == "agent"
     late(made)  # it was killed
-    assert world.waits(made) == [("lease", "another worker to take it over: worker me was not heard of")]
+    assert world.waits(made) == [("lease", "another worker to take it over: the last one was not heard of")]
     taken = claim("other", 60.0)
     assert taken is not None
     assert world.waits(made) == []  # what the first one told is over
@@ -213,6 +213,13 @@ def test_objects_that_the_task_has_made_have_their_names_from_its_checkpoint(wor
     assert told[0]["text"] == "the agent of server 'worker-7', which was asked to run 'Install'"
     unknown = WaitLog(made, lease, journal).store([{"kind": "agent", "text": AGENT, "since": 1.0, "id": "nobody"}])
     assert unknown[0]["text"] == AGENT
+
+
+def test_long_names_are_cut(world: World) -> None:
+    made, lease = world.begun()
+    told = {"kind": "agent", "text": AGENT.filled(plan="n" * 2000), "since": 1.0, "id": ""}
+    (stored,) = WaitLog(made, lease, DbJournal(made.id)).store([told])
+    assert len(str(stored)) < 1000 and "nnn…" in stored["text"]
 
 
 def test_one_that_has_ended_waits_for_nothing(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -233,6 +234,15 @@ def test_what_is_given_up_ends_soon(asked: Asked, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Channel, "send", lambda self, queue, message: asked.prober.give_up([asked.row.id]))
     assert asked.ask(commands=("true", "exit 1")) == {}
     assert time.monotonic() - begun < probing.EFFECT
+
+
+def test_code_that_computes_is_ended_when_it_is_given_up(asked: Asked) -> None:
+    results: dict[str, Any] = {}
+    giving = threading.Timer(2.0, asked.prober.give_up)
+    giving.start()
+    begun = time.monotonic()
+    asked.prober.ask(asked.question("loops"), results)
+    assert results == {} and time.monotonic() - begun < probing._ANSWER / 2
 
 
 @pytest.mark.attack("quotas", "H3")

@@ -73,11 +73,16 @@ class Agents:
     ) -> None:
         """``may_drop``: whether answers that nobody asked for may be acknowledged (`vetro.engine.host.heartbeat`).
 
-        ``own``: ids of plans; answers to others, which are not of this host either, stay in their queues. None: a task
-        has the environment for itself, and whatever it did not ask for is nobody's.
+        ``own``: ids of plans; answers to others, which are not of this host either, stay in their queues, and are given
+        back as soon as another host listens. None: a task has the environment for itself, and whatever it did not ask
+        for is nobody's.
         """
         self._may_drop = may_drop
         self._own = None if own is None else set(own)
+        #: By queue: receipts of what is not this host's.
+        self._foreign: dict[str, list[str]] = {}
+        #: Only channels that give a message to one receiver can take it back.
+        self._return: Callable[[str, str], bool] | None = getattr(channel, "give_back", None)
         self._watch = Watch(servers or Unwatched(), self._ended)
         self._channel = channel
         #: A channel that several environments share says how queues of this one are called.
@@ -233,20 +238,31 @@ class Agents:
 
     def _goes_on(self, queue: str) -> bool:
         with self._lock:
-            if not self._closed.is_set() and (queue in self._wanted or self._users.get(queue)):
+            # Who shares a queue looks at what comes as long as it comes here.
+            if not self._closed.is_set() and (queue in self._wanted or self._users.get(queue) or self._own is not None):
                 return True
             self._listeners.pop(queue, None)
             return False
 
     def _receive(self, queue: str) -> None:
+        looked = time.monotonic()
         while self._goes_on(queue):
             try:
+                if time.monotonic() - looked >= _LOOK:
+                    looked = time.monotonic()
+                    self._give_back(queue)
                 message = self._channel.receive(queue, _LOOK)
                 if message is not None:
                     self._take(queue, message)
             except Exception:
                 # A broker that is away comes back; calls end by their own time until then.
                 self._closed.wait(_LOOK)
+
+    def _give_back(self, queue: str) -> None:
+        """What is not this host's, if another one listens: a broker gives each message to one of them only."""
+        foreign = self._foreign.get(queue)
+        while foreign and self._return is not None and self._return(queue, foreign[0]):
+            del foreign[0]
 
     def _take(self, queue: str, message: Message) -> None:
         body = _body_of(message)
@@ -297,7 +313,9 @@ class Agents:
 
     def _drop(self, queue: str, message: Message, plan: str) -> None:
         """What nobody waits for is not delivered again, if that is for this host to say."""
-        if self._may_drop() and (self._own is None or plan in self._own):
+        if self._own is not None and plan not in self._own:
+            self._foreign.setdefault(queue, []).append(message.receipt)
+        elif self._may_drop():
             self._outbox.acknowledge(queue, message.receipt)
 
     def end_receiving(self) -> None:

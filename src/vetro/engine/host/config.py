@@ -53,8 +53,10 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
     channel: Channel | None = None
     try:
         broker = config.get("broker")
-        channel = cloud.channel(owner) if broker is None else _broker(broker, owner, config.get("signing_key"))
-        key, secrets = config.get("signing_key"), config.get("secrets")
+        key, secrets, own = config.get("signing_key"), config.get("secrets"), config.get("own")
+        # What is another host's has to wait here without being in the way of what is this one's.
+        more = {} if own is None else {"prefetch": 0}
+        channel = cloud.channel(owner) if broker is None else _broker(broker, owner, key, more)
         return EffectsHost(
             cloud,
             channel,
@@ -64,7 +66,7 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             identities=config.get("identities"),
             plugins=config.get("plugins"),
             pulse=pulse_of(config),
-            own=config.get("own"),
+            own=own,
         )
     except BaseException:
         if channel is not None:
@@ -165,7 +167,7 @@ def _signer(path: Path) -> Any:
     return ensure_key(path)
 
 
-def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None) -> Channel:
+def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None, more: Mapping[str, int]) -> Channel:
     from vetro.agent.amqp import AmqpChannel
     from vetro.agent.broker_accounts import BrokerAccounts, broker_of
 
@@ -174,7 +176,7 @@ def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None) -> Chann
     except (TypeError, ValueError) as error:
         raise HostConfigError(f"setting 'broker' of the effects host is wrong: {error}") from None
     if management is None:
-        return AmqpChannel(broker, owner)
+        return AmqpChannel(broker, owner, **more)
     if key is None:
         raise HostConfigError("'broker.management' needs 'signing_key': the passwords of environments follow from it")
     accounts = BrokerAccounts(broker, management, Path(key))
@@ -183,6 +185,7 @@ def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None) -> Chann
         owner,
         prepare=lambda: accounts.ensure(owner),
         servers=lambda queue: accounts.ensure_server(owner, queue),
+        **more,
     )
 
 

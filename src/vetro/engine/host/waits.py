@@ -26,6 +26,8 @@ PERIOD: Final = 5.0
 AGAIN: Final = 30.0
 #: Seconds between two looks.
 _LOOK: Final = 0.5
+#: Characters of each name in what is told to a worker.
+LONGEST: Final = 2000
 #: Most that is told of at once, the longest first.
 MOST: Final = 20
 
@@ -43,7 +45,14 @@ def waits_of(requests: Iterable[Request], cloud: Sequence[CloudWait], name: str)
             continue  # the cloud said it better
         kind, text, id = request.waits or wait_of(request, name)
         found.append({"kind": kind, "text": text, "id": id, "since": request.begun})
-    return [encode_messages(one) for one in found]
+    return [encode_messages({**one, "text": cut(one["text"], LONGEST)}) for one in found]
+
+
+def cut(text: str, most: int) -> str:
+    """A text whose values have so many characters at most: packages call plans and stacks what they like."""
+    if isinstance(text, Text):
+        return text.filled(**{name: cut(value, most) for name, value in text.values.items() if isinstance(value, str)})
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def turn_text(stack: str) -> Text:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 LAST_SHARE, LAST_SECONDS = 0.2, 1.0
 #: Seconds a process may take to say how it ended after its pipe closed.
 _LAST_BREATH = 2.0
+#: Seconds between two looks at whether anybody waits for the answer.
+_LOOK = 0.5
 _NOBODY: Mapping[str, None] = {"id": None, "name": None, "domain": None}
 
 Note = Callable[[str, Mapping[str, Any]], None]
@@ -134,12 +136,15 @@ class Conversation:
         identities: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
         on_note: Note = lambda kind, args: None,
         handlers: Mapping[str, Handler] | None = None,
+        over: Callable[[], bool] | None = None,
     ) -> None:
-        """``handlers`` perform effects that it may ask for before the first question."""
+        """``handlers`` perform effects that it may ask for before the first question. ``over``: whether nobody waits for
+        an answer any more, asked again and again while one is waited for.
+        """
         nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
         self._task = task
         self._process = launcher.start()
-        self._asking = _Asking(self._process, Small(identities or nobody, None), on_note, timeout)
+        self._asking = _Asking(self._process, Small(identities or nobody, None), on_note, timeout, over)
         #: Whether it can be asked; not any more once it failed or took too long.
         self.alive = True
         #: Questions that were asked.
@@ -201,8 +206,16 @@ class Conversation:
 class _Asking:
     """One process and the time it has."""
 
-    def __init__(self, process: TaskProcess, small: Small, on_note: Note, timeout: float) -> None:
+    def __init__(
+        self,
+        process: TaskProcess,
+        small: Small,
+        on_note: Note,
+        timeout: float,
+        over: Callable[[], bool] | None = None,
+    ) -> None:
         self._process = process
+        self._over = over
         self._small = small.handlers()
         self._handlers = self._small
         self._on_note = on_note
@@ -261,6 +274,11 @@ class _Asking:
         """The next message; ends the pauses that are over meanwhile."""
         while True:
             until = min([self._until, *(end for end, _ in self._sleeping)])
+            if self._over is not None:
+                until = min(until, time.monotonic() + _LOOK)
+                if self._over():
+                    message = "nobody waits for the answer any more"
+                    raise AskFailed({"kind": "cancelled", "code": "ENG314", "message": message, "names": []})
             message = self._process.receive(max(until - time.monotonic(), 0.0))
             now = time.monotonic()
             if now >= self._until:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from django.db.models import Max, Q
 
 from vetro.diagnostics import Text, decode_messages, encode_messages
+from vetro.engine.host.waits import cut
 from vetro.model.header import name_of
 from vetro.model.tree import by_id
 from vetro.server.config.config import Config
@@ -32,6 +33,8 @@ SOON: Final = 2.0
 BUSY: Final = 5.0
 #: Seconds after which an effect is told of by its journal, where its host told nothing: it may be dead.
 SILENT: Final = 12.0
+#: Characters of each name in what is told.
+LONGEST: Final = 200
 #: How the owners of leases begin that are commands, which run tasks of a workspace themselves.
 _COMMAND: Final = "command-"
 
@@ -76,6 +79,8 @@ class WaitLog:
             name = self._name(id)
             if name:
                 told["text"] = text.filled(server=name)
+        if isinstance(text, str):  # without secrets by now, so that no half of one is left
+            told["text"] = cut(told["text"], LONGEST)
         return dict(encode_messages(told))
 
     def _name(self, id: str) -> str:
@@ -189,7 +194,7 @@ def _left(config: Config, task: Task) -> Wait:
     if task.owner.startswith(_COMMAND):
         return Wait("command", Text("a command that goes on with it: the one that ran it has ended"), since)
     if task.owner:
-        text = Text("another worker to take it over: worker {worker} was not heard of", worker=task.owner)
+        text = Text("another worker to take it over: the last one was not heard of")
         return Wait("lease", text, since)
     return Wait("place", Text("a worker to go on with it: the last one gave it back"), since)
 

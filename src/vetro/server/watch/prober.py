@@ -143,7 +143,14 @@ class Prober:
         until = time.monotonic() + _WHOLE
         identities, handlers = spec.identities(SYSTEM, row), effects.handlers(EFFECTS)
         try:
-            talk = Conversation(task, launcher=self._launcher, timeout=_BEGIN, identities=identities, handlers=handlers)
+            talk = Conversation(
+                task,
+                launcher=self._launcher,
+                timeout=_BEGIN,
+                identities=identities,
+                handlers=handlers,
+                over=lambda: effects.ended,
+            )
         except AskFailed as error:
             if effects.ended or effects.trouble:
                 return
