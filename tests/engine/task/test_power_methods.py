@@ -22,6 +22,11 @@ Properties:
   seconds: {Contract: $.int(), Default: 0}
   part: {Contract: $.class(std:Object)}
 Methods:
+  later:
+    Body:
+      - $stack: $.find(std:Environment).stack
+      - $stack.updateTemplate({resources => {x => {type => T}}})
+      - $stack.push(true)
   naps:
     Meta: {l:Power: {on: stop}}
     Body: [sleep($.seconds), sleep(1)]
@@ -49,8 +54,10 @@ class Effects:
     def __init__(self) -> None:
         self.now = 1000.0
         self.slept: list[float] = []
+        self.kinds: list[str] = []
 
     def perform(self, key: str, kind: str, args: Mapping[str, Any]) -> Any:
+        self.kinds.append(kind)
         if kind == "sleep":
             self.slept.append(args["seconds"])
             self.now += args["seconds"]
@@ -91,3 +98,12 @@ def test_whoever_catches_the_deadline_goes_on_no_longer() -> None:
     why = opened(effects, 0).call("a", "a", "loops")
     assert why is not None and effects.slept == [50, 50, 20.0]
     assert "120 seconds" in why
+
+
+def test_what_is_put_off_until_the_end_of_the_run_is_refused_too() -> None:
+    effects = Effects()
+    methods = opened(effects, 0)
+    why = methods.call("a", "a", "later")
+    assert why is not None and "changes no stacks" in why
+    methods._session.finish()
+    assert "stack.push" not in effects.kinds

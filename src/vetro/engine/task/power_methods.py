@@ -56,7 +56,10 @@ class PowerMethods:
         session = self._session
         try:
             session.guard = guard = _Deadline(session, method)
-            session.call(method, object_id=id, public_only=False)
+            try:
+                session.call(method, object_id=id, public_only=False)
+            finally:
+                session.finish()  # what it has put off is its own, too
             guard.check()
         except (Disconnected, SystemExit, MemoryError, Cancelled):
             raise
