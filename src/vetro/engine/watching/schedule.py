@@ -51,6 +51,8 @@ ASKED, ASKED_PROJECT, ASKED_CHECKS, ASK_PATIENCE = 4, 1, 20, 180.0
 #: took, and seconds until what was not answered is asked again.
 ASK_EVERY = {"command": 60.0, "method": 300.0}
 ASK_SHARE, ASK_AGAIN = 10.0, 30.0
+#: Seconds between two looks at which probes are due, and at which results are too old.
+TICK, AGE = 0.05, 5.0
 #: Seconds by which the loop is late when what probes say about time is nobody's fault but ours.
 LAG = 1.0
 #: Seconds between probes that nobody declared.
@@ -149,7 +151,8 @@ class Watch:
         self._listing: set[str] = set()
         #: When the loop was seen to run, and when it was seen to be late.
         self._beat, self._late = time.monotonic(), 0.0
-        self._woken = asyncio.Event()
+        #: When results were looked at for being too old.
+        self._aged = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: set[str] = set()
         #: By key of a cloud: when its servers were measured last; by server: what was counted then.
@@ -208,7 +211,6 @@ class Watch:
                 result.due = 0.0
                 result.until = result.until or now + pause + check.every + OVERDUE
                 self._plan(made, component, check, pause)
-        self._woken.set()
 
     def drop(self, ids: Iterable[str]) -> None:
         """Watches these environments no more."""
@@ -231,12 +233,15 @@ class Watch:
         ``off``: the servers (ids) that are to run and do not.
         """
         now = time.monotonic()
+        ages = now - self._aged >= AGE
+        if ages:
+            self._aged = now
         for environment in self._environments.values():
             stale = environment.looked is None or now - environment.looked > STALE
             if stale is not environment.stale:
                 environment.stale = stale
                 self._touch(environment)
-            for component in environment.components:
+            for component in environment.components if ages else ():
                 overdue = sum(result.until < now for result in component.results.values())
                 if overdue != component.overdue:
                     component.overdue = overdue
@@ -416,7 +421,7 @@ class Watch:
                 if key not in self._listing and len(self._listing) < inventory.CLOUDS:
                     self._listing.add(key)
                     self._begin(self._list_all(key, environments[: inventory.AT_ONCE]))
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(2.0)
 
     async def _list_all(self, key: str, environments: Sequence[Environment]) -> None:
         try:
@@ -506,10 +511,8 @@ class Watch:
                     self._plan(environment, component, check, 1.0)
 
     def _plan(self, environment: Environment, component: Component, check: Check, pause: float) -> None:
-        due = time.monotonic() + pause
-        heapq.heappush(self._due, (due, next(self._numbers), environment, component, check))
-        if self._due[0][0] >= due:
-            self._woken.set()
+        entry = time.monotonic() + pause, next(self._numbers), environment, component, check
+        heapq.heappush(self._due, entry)
 
     async def _probe(self) -> None:
         while True:
@@ -522,12 +525,7 @@ class Watch:
                     self._ready.setdefault(environment.owner.project, deque()).append((environment, component, check))
             while self._open < OPEN and self._turn(now):
                 pass
-            pause = max(self._due[0][0] - now, 0.0) if self._due else 1.0
-            self._woken.clear()
-            try:
-                await asyncio.wait_for(self._woken.wait(), min(pause, 1.0) if pause else 0.01)
-            except TimeoutError:
-                pass
+            await asyncio.sleep(TICK)  # to be woken for each probe costs more than what it begins
 
     def _turn(self, now: float) -> bool:
         """One probe of each project that has one ready and may; whether there was any."""
@@ -576,7 +574,6 @@ class Watch:
             self._open_of[project] -= 1
             if not self._open_of[project]:
                 del self._open_of[project]
-            self._woken.set()
         if environment.gone:
             return  # what is planned now is another's
         pause *= self._random.uniform(1.0 - _JITTER, 1.0 + _JITTER)
