@@ -138,8 +138,8 @@ class Conversation:
         handlers: Mapping[str, Handler] | None = None,
         over: Callable[[], bool] | None = None,
     ) -> None:
-        """``handlers`` perform effects that it may ask for before the first question. ``over``: whether nobody waits for
-        an answer any more, asked again and again while one is waited for.
+        """``handlers`` perform effects that it may ask for before the first question. ``over``: whether nobody waits
+        for an answer any more, asked again and again while one is waited for.
         """
         nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
         self._task = task
