@@ -55,8 +55,8 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
         broker = config.get("broker")
         key, secrets, own = config.get("signing_key"), config.get("secrets"), config.get("own")
         # What is another host's has to wait here without being in the way of what is this one's.
-        more = {} if own is None else {"prefetch": 0}
-        channel = cloud.channel(owner) if broker is None else _broker(broker, owner, key, more)
+        room = {} if own is None else {"prefetch": 0}
+        channel = cloud.channel(owner) if broker is None else _broker(broker, owner, key, room)
         return EffectsHost(
             cloud,
             channel,
@@ -167,7 +167,7 @@ def _signer(path: Path) -> Any:
     return ensure_key(path)
 
 
-def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None, more: Mapping[str, int]) -> Channel:
+def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None, room: Mapping[str, Any]) -> Channel:
     from vetro.agent.amqp import AmqpChannel
     from vetro.agent.broker_accounts import BrokerAccounts, broker_of
 
@@ -176,7 +176,7 @@ def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None, more: Ma
     except (TypeError, ValueError) as error:
         raise HostConfigError(f"setting 'broker' of the effects host is wrong: {error}") from None
     if management is None:
-        return AmqpChannel(broker, owner, **more)
+        return AmqpChannel(broker, owner, **room)
     if key is None:
         raise HostConfigError("'broker.management' needs 'signing_key': the passwords of environments follow from it")
     accounts = BrokerAccounts(broker, management, Path(key))
@@ -185,7 +185,7 @@ def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None, more: Ma
         owner,
         prepare=lambda: accounts.ensure(owner),
         servers=lambda queue: accounts.ensure_server(owner, queue),
-        **more,
+        **room,
     )
 
 

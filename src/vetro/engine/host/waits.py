@@ -39,7 +39,7 @@ Found = list[dict[str, Any]]
 
 def waits_of(requests: Iterable[Request], cloud: Sequence[CloudWait], name: str) -> Found:
     """What effects wait for, as plain data; ``cloud``: what the cloud of this name tells of its operations."""
-    found = [{"kind": one.kind, "text": one.text, "id": "", "since": one.since} for one in cloud]
+    found: Found = [{"kind": one.kind, "text": one.text, "id": "", "since": one.since} for one in cloud]
     for request in requests:
         if request.waits is None and cloud and request.kind in CLOUD_EFFECTS:
             continue  # the cloud said it better

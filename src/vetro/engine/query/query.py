@@ -277,8 +277,8 @@ class _Asking:
             if self._over is not None:
                 until = min(until, time.monotonic() + _LOOK)
                 if self._over():
-                    message = "nobody waits for the answer any more"
-                    raise AskFailed({"kind": "cancelled", "code": "ENG314", "message": message, "names": []})
+                    why = "nobody waits for the answer any more"
+                    raise AskFailed({"kind": "cancelled", "code": "ENG314", "message": why, "names": []})
             message = self._process.receive(max(until - time.monotonic(), 0.0))
             now = time.monotonic()
             if now >= self._until:
