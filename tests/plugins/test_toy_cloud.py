@@ -23,6 +23,8 @@ NOT_CLAIMED = {
     "test_groups_let_in_what_their_rules_say",
     "test_a_floating_address_leads_to_its_server",
     "test_queues_are_those_of_the_environment",
+    "test_a_command_is_told_apart_from_its_errors_and_ends_with_its_status",
+    "test_a_terminal_has_a_size_and_ends_with_who_has_it",
 }
 
 
