@@ -134,6 +134,7 @@ def test_the_library_makes_environments_of_templates(site: Site, tmp_path: Path)
     assert settled(site, made.environment_id) == ""
 
 
+@pytest.mark.campaign
 def test_the_command_keeps_packages(murano: Command, tmp_path: Path) -> None:
     fqn, file = "com.shelf.Demo", str(archive(tmp_path, "com.shelf"))
     (package,) = [row[0] for row in murano.rows("package-import", "-c", "Web", "--", file) if fqn in row]

@@ -131,6 +131,7 @@ def test_rules_for_outgoing_traffic_and_islands_keep_servers_in(place: Place) ->
     assert place.sh(4, look) == "[0]"  # an island has no name service, and finds that out at once
 
 
+@pytest.mark.campaign
 def test_changed_rules_hold_at_once(place: Place) -> None:
     place.driver.ensure_group(GroupSpec("tight", "tight", [SecurityRule(remote_group="web")], OWNER.project))
     assert place.reaches(1, place.address(3), 81)
@@ -150,6 +151,7 @@ def test_a_server_cannot_take_the_address_of_another(place: Place) -> None:
     assert "plain" in said and "forged" not in said, said
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("networks", "resources of the kernel")
 def test_a_bridge_keeps_no_addresses_that_guests_invent(place: Place) -> None:
     """Without port security a guest may send from any hardware address, as many as it likes."""
@@ -239,6 +241,7 @@ def test_guests_processes_are_nobody_here(place: Place) -> None:
     assert Path(f"/proc/{leader}/cgroup").read_text().count(f"vetro-{place.driver.cloud}") >= 1
 
 
+@pytest.mark.campaign
 def test_a_flood_on_the_console_is_bounded(place: Place) -> None:
     place.sh(2, "timeout 3 sh -c 'yes 0123456789012345678901234567890123456789 > /dev/console'; true")
     folder = place.folder / "nspawn" / "servers" / "server-2"
@@ -270,6 +273,7 @@ def test_a_fork_bomb_hurts_its_own_server_only(place: Place) -> None:
 # -- cut off -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.campaign
 def test_a_full_disk_is_the_guests_own(place: Place) -> None:
     said = place.sh(1, "dd if=/dev/zero of=/root/big bs=1M count=4000")
     assert "No space left on device" in said
@@ -292,6 +296,7 @@ def test_a_killed_guest_is_an_error_with_a_reason_and_starts_again(place: Place)
     assert place.sh(1, "cat /root/kept") == "kept\n[0]"
 
 
+@pytest.mark.campaign
 def test_a_killed_keeper_leaves_something_that_the_next_start_removes(place: Place) -> None:
     folder = place.folder / "nspawn" / "servers" / "server-2"
     os.kill(load(folder / "running.json")["keeper"][0], signal.SIGKILL)
@@ -302,6 +307,7 @@ def test_a_killed_keeper_leaves_something_that_the_next_start_removes(place: Pla
     assert place.sh(2, "hostname") == "web2\n[0]"
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("data", "M4")
 def test_a_server_that_an_earlier_version_ran_is_powered_off_and_moved(place: Place) -> None:
     servers, networks = ["server-1", "server-2", "server-3", "server-4"], ["net", "other", "island"]
@@ -321,6 +327,7 @@ def test_a_server_that_an_earlier_version_ran_is_powered_off_and_moved(place: Pl
     assert place.sh(2, "cat /root/off; hostname") == "off\nweb2\n[0]"
 
 
+@pytest.mark.campaign
 def test_two_servers_of_one_machine_name_are_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     there = place.driver._server("server-1").machine
     monkeypatch.setattr("vetro.clouds.nspawn.server.digest", lambda text, length: digest("server-1", length))
@@ -330,6 +337,7 @@ def test_two_servers_of_one_machine_name_are_refused(place: Place, monkeypatch: 
     assert place.driver.statuses(["server-1", "server-7"]) == {"server-1": "ACTIVE"}
 
 
+@pytest.mark.campaign
 def test_a_guest_that_powers_itself_off_is_stopped(place: Place) -> None:
     try:
         place.sh(4, "systemctl poweroff; sleep 20")
@@ -338,6 +346,7 @@ def test_a_guest_that_powers_itself_off_is_stopped(place: Place) -> None:
     _until(lambda: place.driver.statuses(["server-4"])["server-4"] == "SHUTOFF")
 
 
+@pytest.mark.campaign
 def test_a_server_that_cannot_start_says_why(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from vetro.clouds.guest import first_files
 
@@ -347,6 +356,7 @@ def test_a_server_that_cannot_start_says_why(place: Place, monkeypatch: pytest.M
     place.driver.delete("server-6")
 
 
+@pytest.mark.campaign
 def test_what_a_killed_process_left_is_found(tmp_path: Path) -> None:
     """A process that made a network and two servers is killed in the middle of the third, then swept from outside."""
     images = real_servers()
@@ -378,6 +388,7 @@ driver.create(server(2, {block!r}))
     assert not any(left.values()), left
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("data", "M4")
 def test_a_server_that_the_cloud_does_not_know_is_kept_for_a_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -410,6 +421,7 @@ def test_a_server_that_the_cloud_does_not_know_is_kept_for_a_day(
     assert not any((left := traces(driver.cloud, tmp_path)).values()), left
 
 
+@pytest.mark.campaign
 def test_a_cloud_whose_folder_is_gone_is_found(tmp_path: Path) -> None:
     import shutil
 

@@ -162,6 +162,7 @@ def test_floating_addresses_are_reached_from_here_and_from_other_projects(world:
     assert world.who("alice", "198.18.4.9") in ("alice", "")
 
 
+@pytest.mark.campaign
 def test_floating_addresses_are_probed_by_the_link_of_their_project(world: RealWorld) -> None:
     """And by no other one."""
     owner = Owner("alice", "env")
@@ -214,6 +215,7 @@ def test_a_tenants_addresses_that_are_the_hosts_are_never_probed(world: RealWorl
         world.parts.pop("mallory", None)
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("networks", "resources of the kernel")
 @pytest.mark.parametrize(("most", "rate"), [(200, 100_000), (100_000, 10)], ids=["at once", "a second"])
 def test_a_flood_of_connections_leaves_the_tables_of_this_machine_to_others(
@@ -254,6 +256,7 @@ def test_a_flood_of_connections_leaves_the_tables_of_this_machine_to_others(
     assert world.who("bob", "198.18.4.9") == "alice"
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("networks", "resources of the kernel")
 def test_rules_times_interfaces_have_a_limit(world: RealWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """nft takes 20 MiB and half a second of this machine for a thousand of them; templates may have 5,000 a server."""
@@ -278,6 +281,7 @@ def test_rules_times_interfaces_have_a_limit(world: RealWorld, monkeypatch: pyte
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.campaign
 def test_two_projects_of_one_namespace_name_are_refused(world: RealWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     name = world.driver._networks.namespace("bob")  # type: ignore[attr-defined]
     monkeypatch.setattr(namespaces, "name_of", lambda cloud, project: name)
@@ -337,6 +341,7 @@ def test_a_network_of_ones_own_is_no_pool_of_floating_addresses(world: RealWorld
         world.parts.pop("mallory", None)
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("networks", "H1")
 def test_what_the_kernel_refuses_of_one_project_stops_nobody(world: RealWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     driver: Any = world.driver
@@ -359,6 +364,7 @@ def test_what_the_kernel_refuses_of_one_project_stops_nobody(world: RealWorld, m
         assert world.who(project, "10.0.0.5") == project
 
 
+@pytest.mark.campaign
 @pytest.mark.attack("networks", "H1")
 def test_a_damaged_record_of_one_project_stops_nobody(world: RealWorld) -> None:
     driver: Any = world.driver
@@ -442,6 +448,7 @@ def test_killed_at_any_step_it_is_made_again_and_removed(tmp_path: Path) -> None
     assert step > 20
 
 
+@pytest.mark.campaign
 def test_a_range_of_links_that_this_machine_uses_is_refused(tmp_path: Path) -> None:
     need(NSPAWN.missing())
     first = NspawnDriver(tmp_path / "a", link_cidr="198.19.247.0/30")

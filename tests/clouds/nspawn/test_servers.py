@@ -113,11 +113,13 @@ def test_http_from_this_machine_and_from_the_other_server(place: Place) -> None:
     assert place.sh(2, fetch) == "b'hello from user data'\n[0]"
 
 
+@pytest.mark.campaign
 def test_a_package_of_the_mirror_is_installed(place: Place) -> None:
     said = place.sh(2, "apt-get -q update && apt-get -q -y install --no-install-recommends php5-cli- hello && hello")
     assert said.endswith("Hello, world!\n[0]"), said
 
 
+@pytest.mark.campaign
 def test_old_package_names_are_known(place: Place) -> None:
     said = place.sh(2, "apt-get -s -q install mysql-server php5 tomcat7 | grep -c ^Inst")
     assert int(said.split("[")[0]) > 10, said
@@ -153,6 +155,7 @@ def test_links_in_a_guest_lead_into_the_guest(place: Place) -> None:
     assert secret.read_text() == "of this machine"
 
 
+@pytest.mark.campaign
 def test_configurations_run_once(place: Place) -> None:
     config = ConfigSpec(
         "deploy-1", "c", "script", "#!/bin/bash\necho $name; echo e >&2; echo x >> /root/c; exit 4", {"name": "n m"}
@@ -169,6 +172,7 @@ def test_configurations_run_once(place: Place) -> None:
     assert place.driver.configure("server-2", daemon).stdout == "begun\n"
 
 
+@pytest.mark.campaign
 def test_signals_reach_wait_handles(place: Place) -> None:
     command = place.driver.signal_command("handle-1")
     place.sh(2, f"""{command} --data-binary '{{"status": "FAILURE", "reason": "full", "id": "7"}}'; {command}""")
@@ -177,6 +181,7 @@ def test_signals_reach_wait_handles(place: Place) -> None:
     assert place.driver.signals("handle-2", ["server-2"]) == []
 
 
+@pytest.mark.campaign
 def test_update_changes_addresses_and_interfaces_while_it_runs(place: Place) -> None:
     place.driver.ensure_network(network(second := free_block((place.block,)), "second"))
     place.driver.ensure_network(pool("172.31.255.0/28"))
@@ -231,6 +236,7 @@ def test_creating_again_changes_nothing(place: Place) -> None:
     assert place.sh(2, "stat -c %Y /proc/1") == before
 
 
+@pytest.mark.campaign
 def test_servers_may_be_made_at_the_same_time(place: Place) -> None:
     failures: list[BaseException] = []
 
@@ -254,6 +260,7 @@ def test_servers_may_be_made_at_the_same_time(place: Place) -> None:
     assert place.driver.statuses(["server-11", "server-14"]) == {}
 
 
+@pytest.mark.campaign
 def test_what_cannot_be_done_is_refused_and_leaves_nothing(place: Place) -> None:
     volume = VolumeSpec("v", "data", 1, device="/dev/vdb")
     place.driver.ensure_volume(volume)

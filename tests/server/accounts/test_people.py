@@ -12,7 +12,7 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.caller import SYSTEM
 from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_a_user_with_a_role_can_be_made_and_the_audit_says_who_made_it(root: Any) -> None:

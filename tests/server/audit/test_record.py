@@ -10,8 +10,6 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.tasks.models import Task
 
-pytestmark = pytest.mark.database
-
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(

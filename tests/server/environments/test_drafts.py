@@ -12,8 +12,6 @@ from vetro.server.environments.errors import DraftChanged
 from vetro.server.environments.models import Session
 from vetro.server.errors import Invalid, NotFound
 
-pytestmark = pytest.mark.database
-
 APP = {"?": {"type": "my.App", "id": "a"}, "name": "n", "inner": {"?": {"type": "my.Part", "id": "b"}, "x": 1}}
 
 

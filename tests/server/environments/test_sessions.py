@@ -11,8 +11,6 @@ from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import Session
 from vetro.server.errors import Forbidden, Invalid, NotFound, NotSignedIn
 
-pytestmark = pytest.mark.database
-
 
 def environment(person: Any, name: str = "e") -> str:
     return str(service.create(person.caller, {"name": name})["id"])

@@ -10,8 +10,6 @@ from vetro.server.environments import drafts, templates
 from vetro.server.environments.errors import NotYours
 from vetro.server.errors import Conflict, Invalid, NotFound
 
-pytestmark = pytest.mark.database
-
 APP = {"?": {"type": "my.App", "id": "a"}, "name": "n"}
 
 

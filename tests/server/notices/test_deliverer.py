@@ -23,7 +23,7 @@ from vetro.server.notices.models import Delivery, Target
 from vetro.server.retention import sweep
 from vetro.server.tasks import clock
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 Deliver = Callable[..., int]
 

@@ -16,7 +16,7 @@ from vetro.server.notices import service
 from vetro.server.notices.models import Delivery, Rule, Target
 from vetro.server.quotas import limits
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 HOOK = {"name": "ops", "kind": "webhook", "url": "https://ops.example.com/T0/TOKEN"}
 

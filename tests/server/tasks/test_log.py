@@ -10,7 +10,7 @@ from django.db import connection
 from vetro.server.tasks import log
 from vetro.server.tasks.models import Report, Task
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def written(task: Task, count: int) -> None:

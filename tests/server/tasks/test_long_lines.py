@@ -15,7 +15,7 @@ from vetro.server.tasks import log, long_lines, reports
 from vetro.server.tasks.models import Report, ReportPart, Task
 
 __all__ = ["browser"]
-pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.attack("streams", "H7")]
+pytestmark = [pytest.mark.django_db, pytest.mark.attack("streams", "H7")]
 LONG = "ä" * 300_000
 
 

@@ -23,7 +23,7 @@ from vetro.server.tasks.models import Task
 from vetro.server.watch import drift, repair
 from vetro.server.watch.models import Inventory
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 STACKS = {"web": "1", "net": "2"}
 

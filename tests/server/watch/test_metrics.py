@@ -24,7 +24,7 @@ from vetro.server.watch.metrics import Pending
 from vetro.server.watch.models import MetricSamples
 from vetro.server.watch.telemetry import MetricsCollector
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 MIB = 1 << 20
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.database
-
 
 def test_statuses_of_sessions(ann: Any, bob: Any, eve: Any) -> None:
     env = ann.post("/v1/environments", {"name": "e"}).json()["id"]

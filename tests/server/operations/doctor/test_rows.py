@@ -21,7 +21,7 @@ from vetro.server.tasks.dispatcher import DatabaseDispatcher
 from vetro.server.tasks.models import JournalTask, Task, WorkerProcess
 
 Make = Callable[..., Config]
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def worker(name: str, **more: Any) -> None:
