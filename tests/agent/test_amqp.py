@@ -93,6 +93,13 @@ def test_messages_without_signature(channel: AmqpChannel, raw: RawChannel) -> No
     assert "reply_to" not in message.properties
 
 
+def test_a_plan_that_nobody_waits_for_any_more_is_gone(channel: AmqpChannel, raw: RawChannel) -> None:
+    channel.send(QUEUE, Message("1", "{}", None, RESULTS, time.time() + 0.5))
+    channel.send(QUEUE, Message("2", "{}", None, RESULTS, time.time() + 3600))
+    wait_for(lambda: raw.queue_declare(QUEUE, passive=True).message_count == 1)
+    assert get(raw, QUEUE).properties["message_id"] == "2"
+
+
 def test_queues_are_declared_as_old_engines_do(channel: AmqpChannel, raw: RawChannel, broker: Broker) -> None:
     """Durable with these arguments: the broker refuses any other declaration afterwards."""
     assert QUEUE_ARGUMENTS == {"x-ha-policy": "all", "x-expires": 86400000}

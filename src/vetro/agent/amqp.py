@@ -106,10 +106,11 @@ class AmqpChannel:
         headers: dict[str, Any] = {} if message.signature is None else {"signature": message.signature}
         if message.output:
             headers["output"] = True
-        if message.until is not None:
-            headers["patience"] = max(0, math.ceil(message.until - time.time()))
-
         properties: dict[str, Any] = {"message_id": message.id, "application_headers": headers}
+        if message.until is not None:
+            headers["patience"] = left = max(0, math.ceil(message.until - time.time()))
+            # An agent that comes back later would count from then: nobody waits for what was left behind.
+            properties["expiration"] = str(max(left, 1) * 1000)
         if message.reply_to is not None:
             properties["reply_to"] = message.reply_to
         content = _Content(

@@ -163,3 +163,16 @@ def test_answers_about_what_is_another_one_by_now_say_nothing(asked: Asked) -> N
     asked.watch.drop(["e"])
     asked.answer(number=2, o_lag_=RUNNING)
     assert asked.told() == [] and asked.asked() == []
+
+
+@pytest.mark.attack("quotas", "H3")
+def test_projects_take_turns_however_many_environments_they_have(asked: Asked) -> None:
+    for project in range(schedule.ASKED):
+        for number in range(50):
+            asked.put(f"hog{project}-{number}", METHOD, project=f"hog{project}")
+    asked.put("e", METHOD, project="small")
+    assert [id for id, _ in asked.asked()] == ["hog0-0", "hog1-0", "hog2-0", "hog3-0"]
+    asked.answer("hog2-0", o_lag_=RUNNING)
+    assert [id for id, _ in asked.asked()] == ["e"]
+    asked.answer("hog1-0", o_lag_=RUNNING)
+    assert [id for id, _ in asked.asked()] == ["hog1-1"]

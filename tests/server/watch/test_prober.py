@@ -30,11 +30,13 @@ pytestmark = pytest.mark.django_db
 
 SHOP = """\
 Name: Shop
-Namespaces: {=: test, std: io.murano, res: io.murano.resources, sys: io.murano.system, conf: io.murano.configuration}
+Namespaces: {=: test, std: io.murano, res: io.murano.resources, sys: io.murano.system, conf: io.murano.configuration,
+  forms: io.murano.metadata.forms}
 Extends: std:Application
 Properties:
   title: {Contract: $.string().notNull()}
   count: {Contract: $.int(), Default: 0, Usage: InOut}
+  password: {Contract: $.string(), Default: none, Meta: {forms:Secret: {}}}
   instance: {Contract: $.class(res:Instance).notNull()}
 Methods:
   well: {Body: [{Return: true}]}
@@ -42,6 +44,8 @@ Methods:
   slow: {Body: [{Return: {state: Degraded, text: 'lag of 90 s'}}]}
   gone: {Body: [{Return: {state: down}}]}
   odd: {Body: [{Return: {state: great}}]}
+  tells: {Body: [{Return: {state: Degraded, text: $.password}}]}
+  blurts: {Body: [{Throw: Broken, Message: $.password}]}
   throws: {Body: [{Throw: Broken, Message: no replica}]}
   loops: {Body: [{While: 1 < 2, Do: [{$x: 1}]}]}
   huge:
@@ -71,6 +75,7 @@ class Channel:
     def __init__(self) -> None:
         self.commands: list[str] = []
         self.dropped: list[str] = []
+        self.complaint = "first\nno such table\n"
         self._answers: SimpleQueue[Message] = SimpleQueue()
 
     def send(self, queue: str, message: Message) -> None:
@@ -81,7 +86,7 @@ class Channel:
         if "hang" in command:
             return
         code = int(command.rpartition(" ")[2]) if command.startswith("exit") else 0
-        body = {"exitCode": code, "stdout": "", "stderr": "first\nno such table\n" if code else ""}
+        body = {"exitCode": code, "stdout": "", "stderr": self.complaint if code else ""}
         told = {"FormatVersion": "2.0.0", "SourceID": message.id, "ErrorCode": 0, "Body": body}
         self._answers.put(Message("not asked here", json.dumps({**told, "SourceID": "another task's plan"})))
         self._answers.put(Message(message.id, json.dumps(told)))
@@ -179,6 +184,15 @@ def test_what_methods_and_commands_say(asked: Asked) -> None:
     assert asked.ask("counts") == {"counts": ("degraded", "1")}  # what it changed is forgotten
 
 
+def test_declared_secrets_are_masked_in_whatever_a_check_says(asked: Asked) -> None:
+    model = State.objects.get(environment=asked.row).model
+    model["Objects"]["applications"][0]["password"] = "hunter2-hunter2"
+    State.objects.filter(environment=asked.row).update(model=model)
+    asked.channel.complaint = "denied for hunter2-hunter2"
+    found = asked.ask("tells", "blurts", commands=("exit 5",))
+    assert "hunter2" not in str(found) and [text[-6:] for _, text in found.values()] == ["\N{BULLET}" * 6] * 3
+
+
 @pytest.mark.attack("quotas", "H3")
 def test_a_method_that_never_ends_is_ended_and_the_others_have_their_turn_the_next_time(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
@@ -223,10 +237,16 @@ def test_nothing_is_asked_while_a_task_works_or_after_the_next_version(asked: As
         lease_until=clock.read() + timedelta(seconds=60),
     )  # fmt: skip
     assert asked.ask("well") == {}
+    # What has begun may go on later, with plans whose stamps are of its begin.
+    for state in ("running", "needs_person", "queued"):
+        Task.objects.filter(id=task.id).update(state=state, attempts=1, lease_until=clock.read())
+        assert asked.ask("well") == {}
+    Task.objects.filter(id=task.id).update(state="queued", attempts=0)
+    assert set(asked.ask("well")) == {"well"}
     task.delete()
     assert set(asked.ask("well")) == {"well"}
     Row.objects.filter(id=row.id).update(version=2)
-    assert asked.ask("well") == {} and len(asked.hosts) == 1
+    assert asked.ask("well") == {} and len(asked.hosts) == 2
 
 
 def test_what_is_given_up_ends_soon(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:

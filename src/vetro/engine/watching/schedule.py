@@ -51,13 +51,13 @@ ASKED, ASKED_PROJECT, ASKED_CHECKS, ASK_PATIENCE = 4, 1, 20, 180.0
 #: took, and seconds until what was not answered is asked again.
 ASK_EVERY = {"command": 60.0, "method": 300.0}
 ASK_SHARE, ASK_AGAIN = 10.0, 30.0
-#: Seconds between two looks at which probes are due, and at which results are too old.
-TICK, AGE = 0.05, 5.0
+#: Seconds between two looks at which probes are due, at least and at most, and at which results are too old.
+TICK, IDLE, AGE = 0.05, 0.25, 5.0
 #: Seconds by which the loop is late when what probes say about time is nobody's fault but ours.
 LAG = 1.0
 #: Seconds between probes that nobody declared.
 _GUESS_EVERY = 30.0
-#: Counters that are kept of servers, of those that are gone as well.
+#: Counters that are kept of servers, of those that are gone as well; projects whose turns are kept.
 _COUNTED = 10_000
 #: States of servers that can be started.
 _ENDED = frozenset({"SHUTOFF", "ERROR"})
@@ -161,8 +161,9 @@ class Watch:
         self._metrics: dict[str, dict[str, list[float | None]]] = {}
         self._asked: dict[str, float] = {}
         self._random = random.Random()
-        #: Environments that tasks are asked about; they take turns.
+        #: Environments that tasks are asked about; their projects take turns (when each had its last one), and they.
         self._askable: dict[str, Environment] = {}
+        self._turns: dict[str, float] = {}
         self._asking: dict[str, Environment] = {}
         #: Components about which something may be told.
         self._touched: dict[int, tuple[Environment, Component]] = {}
@@ -280,11 +281,12 @@ class Watch:
             del self._asking[id]
         projects = [one.owner.project for one in self._asking.values()]
         found: list[dict[str, Any]] = []
-        for id, environment in list(self._askable.items()):
+        waiting = [one for id, one in self._askable.items() if one.ask_at <= now and id not in self._asking]
+        waiting.sort(key=lambda one: self._turns.get(one.owner.project, 0.0))
+        for environment in waiting:
+            id = environment.id
             if len(self._asking) >= ASKED:
                 break
-            if environment.ask_at > now or id in self._asking:
-                continue
             if projects.count(environment.owner.project) >= ASKED_PROJECT:
                 continue
             due = self._due_questions(environment, now)
@@ -293,6 +295,9 @@ class Watch:
                 continue
             del self._askable[id]
             self._askable[id] = self._asking[id] = environment  # now it is the last one
+            if len(self._turns) > _COUNTED:
+                self._turns.clear()
+            self._turns[environment.owner.project] = now
             environment.ask_until = now + ASK_PATIENCE
             projects.append(environment.owner.project)
             found.append({"id": id, "number": environment.number, "checks": due})
@@ -421,7 +426,7 @@ class Watch:
                 if key not in self._listing and len(self._listing) < inventory.CLOUDS:
                     self._listing.add(key)
                     self._begin(self._list_all(key, environments[: inventory.AT_ONCE]))
-            await asyncio.sleep(2.0)
+            await asyncio.sleep(0.5 if groups else 2.0)
 
     async def _list_all(self, key: str, environments: Sequence[Environment]) -> None:
         try:
@@ -525,7 +530,9 @@ class Watch:
                     self._ready.setdefault(environment.owner.project, deque()).append((environment, component, check))
             while self._open < OPEN and self._turn(now):
                 pass
-            await asyncio.sleep(TICK)  # to be woken for each probe costs more than what it begins
+            # To be woken for each probe costs more than what it begins.
+            pause = self._due[0][0] - now if self._due else IDLE
+            await asyncio.sleep(TICK if self._ready else min(max(pause, TICK), IDLE))
 
     def _turn(self, now: float) -> bool:
         """One probe of each project that has one ready and may; whether there was any."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+from django.db.models import Q
 
 from vetro.diagnostics import encode_messages
 from vetro.engine.watching.states import Finding, State, worst
@@ -118,6 +119,12 @@ def at_work() -> set[str]:
     """The environments that tasks change at this moment. What waits, for a worker or for a person, changes nothing."""
     rows = Task.objects.filter(state=Task.RUNNING, lease_until__gte=clock.after(), kind__in=WORKING)
     return set(rows.exclude(environment_id="").order_by().values_list("environment_id", flat=True))
+
+
+def begun(environment_id: str) -> bool:
+    """Whether a task that changes an environment has begun and not ended, whoever works on it, or nobody now."""
+    left = Q(state__in=(Task.RUNNING, Task.NEEDS_PERSON)) | Q(state=Task.QUEUED, attempts__gt=0)
+    return Task.objects.filter(left, environment_id=environment_id, kind__in=WORKING).exists()
 
 
 def retarget(environment_id: str, mark: str, components: Iterable[str]) -> dict[str, Health]:

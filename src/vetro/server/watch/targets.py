@@ -161,7 +161,7 @@ def _check(
         "on": list(_on(obj, told, servers, homes)),
         "port": port,
         "path": path[:1024] if path.startswith("/") else "/" + path[:1023],
-        "expect": list(told.get("expect") or ()),
+        "expect": sorted(set(told.get("expect") or ())),
         "every": max(10, int(told.get("every") or 30)),
         "grace": max(0, int(told.get("grace") or 0)),
     }
