@@ -118,6 +118,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         data = {
             **environment,
             "components": [dict(zip(keys, row, strict=True)) for row in rows(model)],
+            "addresses": _addresses(client, environment),
             "tasks": history,
             "drift": deviations,
         }
