@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +91,28 @@ def test_a_command_brings_nothing_of_this_machine(leader: int) -> None:
     assert len([line for line in lines if " -> " in line]) == 4, "three streams, and the folder that is listed"
     assert "0" in lines and ["0", str(FIRST), "65536"] in [line.split() for line in lines]
     assert "A=b c" in lines and not any(line.startswith("PYTEST") for line in lines)
+
+
+#: Looks for a key of a name in the keys of the session: -1 when there is none.
+_SEARCH = "my ($kind, $name) = ('user', 'vetro-test'); print syscall({}, 10, -3, $kind, $name, 0)"
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="nothing here asks the kernel for keys")
+def test_a_command_has_none_of_this_machine_s_keys(leader: int) -> None:
+    keyctl = entrance._KEYCTL[os.uname().machine]
+    search = ["perl", "-e", _SEARCH.format(keyctl)]  # the guest's root may not run our Python
+    have = (
+        "import ctypes, os, sys; libc = ctypes.CDLL(None)\n"
+        f"libc.syscall({keyctl}, 1, None, 0, 0, 0)\n"
+        f"if libc.syscall({keyctl - 2}, b'user', b'vetro-test', b'secret', 6, -3) < 0: sys.exit(9)\n"
+        "os.execvp(sys.argv[1], sys.argv[1:])\n"
+    )
+    host = subprocess.run([sys.executable, "-c", have, *search], capture_output=True, text=True)
+    if host.returncode == 9:
+        pytest.skip("this kernel keeps no keys")
+    assert int(host.stdout) > 0
+    out, error, _ = said([sys.executable, "-c", have, *entering(leader, [], search, {})])
+    assert out == b"-1", error
 
 
 def test_a_command_has_no_capability_that_the_guest_has_not(leader: int) -> None:

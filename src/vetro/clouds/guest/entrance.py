@@ -3,10 +3,10 @@
 A program of its own that uses the standard library only. It enters the control groups whose files are named, then all
 namespaces of the process ``LEADER``, and becomes the guest's root; the first word is looked for in there.
 
-The guest's root sees the new process from the moment it is in the guest, when it still is a program of this machine
-that belongs to this machine's root: ``nsenter`` can be traced then, and made to write to this machine's files. So
-nobody may look into this one until it is a program of the guest. That gets nothing of this machine's environment, and
-no more capabilities than the guest's first process may have.
+The guest's root sees a process from the moment it is among those of the guest. ``nsenter`` still belongs to this
+machine's root then, so that it can be traced, and made to write to this machine's files. This one is the guest's root
+before it can be seen, and nobody may look into it until it is a program of the guest. That gets nothing of this
+machine's environment and keys, and no more capabilities than the guest's first process may have.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from typing import NoReturn
 _SET_DUMPABLE, _DROP_BOUND = 4, 24
 #: Mounts, names of the machine, queues, users, processes, network.
 _NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
+#: The system call `keyctl`, and its request for keys of one's own.
+_KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219, "ppc64le": 271, "s390x": 280}
+_JOIN_SESSION_KEYRING = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def enter(leader: int, groups: list[str]) -> int:
-    """Takes this process, and those that it starts, into the guest; the capabilities to be dropped, a bit each."""
+def enter(leader: int, groups: list[str]) -> None:
+    """Makes this process the guest's root; those that it starts are among the guest's processes. Raises `OSError`."""
     _done(_libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))
     for path in groups:
         try:
@@ -33,15 +36,13 @@ def enter(leader: int, groups: list[str]) -> int:
                 file.write(str(os.getpid()))
         except OSError:
             pass  # a controller that takes nobody
+    keyctl = _KEYCTL.get(os.uname().machine)
+    if keyctl is not None:
+        _libc.syscall(keyctl, _JOIN_SESSION_KEYRING, None, 0, 0, 0)  # a kernel without keys has none to keep
     handle = os.pidfd_open(leader)
     extra = ~_bound(leader)
     _done(_libc.setns(handle, _NAMESPACES))
     os.close(handle)
-    return extra
-
-
-def become(words: list[str], extra: int) -> None:
-    """Becomes the guest's root, then the command. Raises `OSError`."""
     os.setgroups([])
     os.setgid(0)
     os.setuid(0)
@@ -50,6 +51,11 @@ def become(words: list[str], extra: int) -> None:
             if ctypes.get_errno() == errno.EINVAL:
                 break  # there are no more
             _done(-1)
+    _done(_libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))  # another user may be another setting
+
+
+def become(words: list[str]) -> None:
+    """Becomes the command. Raises `OSError`."""
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT):
         signal.signal(ignored, signal.SIG_DFL)
     os.execvpe(words[0], words, {})
@@ -72,14 +78,14 @@ def main(argv: list[str]) -> NoReturn:
     for number in (signal.SIGINT, signal.SIGQUIT):  # they are for the command, which decides how it ends
         signal.signal(number, signal.SIG_IGN)
     try:
-        extra = enter(int(argv[1]), argv[2:end])
+        enter(int(argv[1]), argv[2:end])
         child = os.fork()
     except OSError as error:
         sys.exit(f"the server cannot be entered: {error.strerror}")
     if child:
         follow(child)
     try:
-        become(words, extra)
+        become(words)
     except OSError as error:
         os.write(2, f"{words[0]}: {error.strerror}\n".encode("utf-8", "surrogateescape"))
     finally:
