@@ -17,6 +17,8 @@ from typing import Final
 #: Bytes of one value or body, as text, and of all stored values that a request loads.
 ONE: Final = 512 << 10
 ALL: Final = 2 << 20
+#: Whether this process answers large requests: answers are collected before they are sent, so each has to end.
+collects = False
 
 
 class LargeRequest(BaseException):

@@ -154,6 +154,10 @@ def test_large_drafts_are_as_others_through_every_door(tmp_path: Path) -> None:
         assert status == 200, model
         status, answer = send("GET", f"/v2/sessions/{session}/changes")
         assert status == 413 and answer["error"]["code"] == "SRV413" and "10,000" in answer["error"]["message"]
+        # An answer that goes on is collected by nobody.
+        endless = f"/v2/environments/{environment}/servers/x/commands"
+        status, answer = send("POST", endless, {"command": ["x" * 600_000]})
+        assert status == 413 and "has to be small" in answer["error"]["message"]
         # Errors of such requests are those of all, and nothing of them stays.
         status, answer = send("PUT", path, [*objects, objects[1]], **draft)
         assert status == 400 and "two objects" in answer["message"]

@@ -16,7 +16,7 @@ from tests.server.web.conftest import signed_in
 from tests.support.commands import Execution
 from vetro.clouds.guest.running_command import running
 from vetro.clouds.record.kind import RecordKind
-from vetro.server import setup
+from vetro.server import large_requests, setup
 from vetro.server.accounts.models import Membership, Token
 from vetro.server.accounts.sessions import SessionStore
 from vetro.server.audit.models import AuditRecord
@@ -229,6 +229,7 @@ def test_places_of_streams_are_those_of_commands(
     assert next(events)[0] == "begin"
     refused = run(ann, house, *WORDS)
     assert refused.status_code == 429 and "retry_after" in refused.json()["error"]["details"]
+    assert len(execution.servers) == AuditRecord.objects.filter(action="server.command").count() == 1, "it did not run"
     first.close()
 
 
@@ -236,6 +237,20 @@ def test_a_service_that_stops_ends_it(house: House, execution: Execution, monkey
     monkeypatch.setattr(commands, "stopping", lambda: True)
     found = said(commands.start(house.caller, house.row.id, "front", ("sleep", "100")).events(lambda: None))
     assert [kind for kind, _ in found] == ["begin", "end"]
+
+
+def test_no_command_runs_where_large_requests_are_answered(
+    house: House, execution: Execution, ann: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There its output would be collected to its end, on this machine's disk, and all others would wait meanwhile."""
+    monkeypatch.setattr(large_requests, "ONE", 50)
+    with large_requests.bounded():
+        with pytest.raises(large_requests.LargeRequest):
+            logs.servers(house.caller, house.row.id)
+        started = commands.start(house.caller, house.row.id, "front", WORDS)
+    assert said(started.events(lambda: None))[-1] == ("exit", 4)
+    monkeypatch.setattr(large_requests, "collects", True)
+    assert run(ann, house, *WORDS).status_code == 413 and len(execution.servers) == 1
 
 
 @pytest.mark.campaign  # 30 MB

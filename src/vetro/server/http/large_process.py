@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from vetro.server import large_requests
 from vetro.server.config.address import RUN
 from vetro.server.http.large_transfer import Answer, address, request_of, send
 from vetro.server.http.processes import GRACE, die_with, die_with_parent
@@ -174,6 +175,7 @@ def _load() -> Callable[[dict[str, Any]], Answer]:
     from vetro.server.observe import logs
     from vetro.server.setup import setup
 
+    large_requests.collects = True
     settings = setup()
     from vetro.server.http.application import Application
 

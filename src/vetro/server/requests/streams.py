@@ -18,8 +18,9 @@ from pathlib import Path
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from vetro.clouds.quotas import exceeds
+from vetro.server import large_requests
 from vetro.server.config.address import RUN
-from vetro.server.errors import TooMany
+from vetro.server.errors import TooLarge, TooMany
 from vetro.server.requests import hooks
 from vetro.server.setup import config
 
@@ -45,13 +46,22 @@ def event_stream(
     parts: Callable[[], Iterator[bytes | str]], project_id: str = "", *, once: bool = False
 ) -> HttpResponseBase:
     """A response that sends what ``parts()`` yields. It is not called where there are too many streams already, in all
-    or of the project: the browser is told to come again, or, for what is asked for ``once``, `TooMany` is raised."""
+    or of the project: the browser is told to come again, or, for what is asked for ``once``, `TooMany` is raised.
+
+    What is asked for ``once`` begins here, so that what it raises is the answer. Raises `TooLarge` where large requests
+    are answered, which have an end.
+    """
+    if large_requests.collects:
+        raise TooLarge("A request with an answer that goes on has to be small.")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     if not _take(project_id):
         if once:
             raise _too_many("end a command or a terminal, or close a page that follows what happens")
         return HttpResponse(f"retry: {RETRY_MS}\n\n", content_type="text/event-stream", headers=headers)
-    return StreamingHttpResponse(_Counted(parts, project_id), content_type="text/event-stream", headers=headers)
+    counted = _Counted(parts, project_id)
+    if once:
+        counted.begin()
+    return StreamingHttpResponse(counted, content_type="text/event-stream", headers=headers)
 
 
 def text_stream(parts: Callable[[], Iterator[str]], name: str, project_id: str) -> HttpResponseBase:
@@ -99,11 +109,19 @@ class _Counted:
     def __iter__(self) -> _Counted:
         return self
 
-    def __next__(self) -> bytes | str:
+    def begin(self) -> Iterator[bytes | str]:
+        """Makes them, unless they are made."""
         if self._parts is None:
-            self._parts = self._make()
+            try:
+                self._parts = self._make()
+            except BaseException:
+                self.close()
+                raise
+        return self._parts
+
+    def __next__(self) -> bytes | str:
         try:
-            return next(self._parts)
+            return next(self.begin())
         except BaseException:
             self.close()
             raise

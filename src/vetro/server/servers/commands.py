@@ -130,10 +130,10 @@ def start(
     words = tuple(words) or SHELL
     _check(words)
     check_offered(row)
-    server = logs.chosen(logs.servers(caller, environment_id), what)
+    server = logs.chosen(logs.servers(caller, environment_id, small=True), what)
     id = secrets.token_hex(16)
     with _place(caller, environment_id, id) as socket:
-        program = "shell" if words == SHELL else words[0][:100]
+        program = "shell" if words == SHELL else words[0][:100].encode("utf-8", "replace").decode()
         about = {"server": server.id, "server_name": server.name, "program": program}
         record(caller, "server.command", row.id, row.name, **about, terminal=terminal is not None)
         command = Command(words=words, terminal=terminal, input=takes_input, socket=socket)

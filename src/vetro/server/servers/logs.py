@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as TooLate
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
@@ -19,12 +20,13 @@ from vetro.clouds.interface import Cloud, NotAvailable, Owner, ServerState, Show
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Text
 from vetro.model.environment import deployed_objects
+from vetro.server import large_requests
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.environments import lookup, queries, secret_texts
 from vetro.server.environments.models import Environment
 from vetro.server.environments.power_steps import Machine, machines
-from vetro.server.errors import Conflict, Invalid, NotFound, Unavailable
+from vetro.server.errors import Conflict, Invalid, NotFound, TooLarge, Unavailable
 from vetro.server.forms import cloud_lists
 from vetro.server.setup import config
 
@@ -68,11 +70,20 @@ def sources(caller: Caller, environment_id: str) -> tuple[Source, ...]:
     return _sources(row_of(caller, environment_id))
 
 
-def servers(caller: Caller, environment_id: str) -> list[Server]:
-    """The servers of an environment, also those that a task makes just now. Raises `NotFound`, `Unavailable`."""
+def servers(caller: Caller, environment_id: str, *, small: bool = False) -> list[Server]:
+    """The servers of an environment, also those that a task makes just now. Raises `NotFound`, `Unavailable`.
+
+    ``small``: for an answer that goes on, which is not made where large requests are; no components are known then
+    where the model is large.
+    """
     row = row_of(caller, environment_id)
     found = ask(row, lambda cloud, owner: cloud.servers(owner))
-    return _described(found, _machines(caller, environment_id))
+    if not small:
+        return _described(found, _machines(caller, environment_id))
+    known: dict[str, Machine] = {}
+    with suppress(TooLarge), large_requests.bounded(TooLarge("The model is too large.")):
+        known = _machines(caller, environment_id)
+    return _described(found, known)
 
 
 def read(

@@ -138,22 +138,25 @@ def run_command(request: HttpRequest, environment_id: str, server: str, given: C
             raise Forbidden("You act in another project, or with other rights, than when the command began.")
         lookup.environment(now, environment_id)
 
-    events = answers.run_command(
-        caller,
-        environment_id,
-        server,
-        command=given.command,
-        terminal=None if given.terminal is None else given.terminal.model_dump(),
-        input=given.input,
-        still=still,
-    )
+    def begin() -> Iterator[str]:
+        events = answers.run_command(
+            caller,
+            environment_id,
+            server,
+            command=given.command,
+            terminal=None if given.terminal is None else given.terminal.model_dump(),
+            input=given.input,
+            still=still,
+        )
+        return _texts(events)
 
-    def texts() -> Iterator[str]:
-        with closing(events):
-            for kind, data in events:
-                yield f"event: {kind}\ndata: {json.dumps(data)}\n\n" if data else ":\n\n" if kind else ""
+    return event_stream(begin, caller.project_id, once=True)
 
-    return event_stream(texts, caller.project_id, once=True)
+
+def _texts(events: answers.Events) -> Iterator[str]:
+    with closing(events):
+        for kind, data in events:
+            yield f"event: {kind}\ndata: {json.dumps(data)}\n\n" if data else ":\n\n" if kind else ""
 
 
 @routes.add(
