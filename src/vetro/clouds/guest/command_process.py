@@ -2,9 +2,9 @@
 
 A program of its own (`python -I -S command_process.py`) that uses the standard library only. Its standard input is a
 socket of packets to whoever wants the command (`vetro.clouds.guest.running_command`). The first packet that comes is a
-`Launch`; then it sends packets with a letter in front: ``o`` and ``e`` what the command wrote, ``i`` that input came,
-``x`` the status it ended with. When the other end is closed, because its process was killed for example, the session of
-the command is ended.
+`Launch` with the words of the command (`packed`); then it sends packets with a letter in front: ``o`` and ``e`` what
+the command wrote, ``i`` that input came, ``x`` the status it ended with. When the other end is closed, because its
+process was killed for example, the session of the command is ended.
 
 Input comes over connections to ``Launch["socket"]``, so that any process of the service may send it: a line of JSON
 (`Input`), then bytes up to the end; the answer is ``ok``, ``full`` (nothing was taken: later) or ``ended``.
@@ -36,9 +36,8 @@ GRACE = 0.5
 
 
 class Launch(TypedDict):
-    """What is to be held."""
+    """How a command is to be held."""
 
-    words: list[str]
     #: Name of the socket for input, in the folder where this process is.
     socket: str
     #: Descriptors of both ends of its terminal, with columns and rows; None: there is none.
@@ -57,10 +56,15 @@ class Input(TypedDict, total=False):
     size: list[int]
 
 
+def packed(launch: Launch, words: list[bytes]) -> bytes:
+    """The first packet. Words go over as they are: as JSON they may be six times as long, more than a packet holds."""
+    return b"\0".join([json.dumps(launch).encode(), *words])
+
+
 class Held:
     """A command that runs."""
 
-    def __init__(self, control: socket.socket, launch: Launch) -> None:
+    def __init__(self, control: socket.socket, launch: Launch, words: list[bytes]) -> None:
         self._control = control
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(launch["socket"])
@@ -75,9 +79,10 @@ class Held:
         self._terminal = launch["terminal"] is not None
         self._outputs: dict[int, bytes] = {}
         self._input: int | None = None
-        self._says = self._begin(launch)
+        self._told = False
+        self._says = self._begin(launch, words)
 
-    def _begin(self, launch: Launch) -> int | None:
+    def _begin(self, launch: Launch, words: list[bytes]) -> int | None:
         """Starts it; the descriptor at which it says its status, where it does."""
         says: int | None = None
         passed: tuple[int, ...] = ()
@@ -91,14 +96,14 @@ class Held:
             ours, theirs = launch["terminal"]
             self._resize(ours, launch["size"] or [80, 24])
             self._child = subprocess.Popen(
-                launch["words"], stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=_lead, **common
+                words, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=_lead, **common
             )
             os.close(theirs)
             self._outputs[ours] = b"o"
             self._input = ours
         else:
             pipe = subprocess.PIPE
-            self._child = subprocess.Popen(launch["words"], stdin=pipe, stdout=pipe, stderr=pipe, **common)
+            self._child = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, **common)
             assert self._child.stdin and self._child.stdout and self._child.stderr
             self._outputs = {self._child.stdout.fileno(): b"o", self._child.stderr.fileno(): b"e"}
             self._input = self._child.stdin.fileno()
@@ -114,7 +119,7 @@ class Held:
 
     def hold(self) -> None:
         """Returns when the command has ended and all was told, or nobody listens any more."""
-        while True:
+        while not self._told or self._pending is not None:
             wanted = {self._control.fileno(): select.POLLIN, self._listener.fileno(): select.POLLIN}
             if self._pending is not None:
                 wanted[self._control.fileno()] |= select.POLLOUT
@@ -130,14 +135,14 @@ class Held:
             poll = select.poll()
             for number, what in wanted.items():
                 poll.register(number, what)
-            draining = self._status is not None and self._pending is None
+            draining = self._status is not None and self._pending is None and not self._told
             ready = dict(poll.poll(0 if draining else None))
             if self._control.fileno() in ready and self._gone(ready[self._control.fileno()]):
                 return
             busy = self._turn(ready)
             if draining and not busy:
-                self._tell(b"x%d" % (self._status or 0), wait=True)
-                return
+                self._tell(b"x%d" % (self._status or 0))
+                self._told = True
 
     def _turn(self, ready: dict[int, int]) -> bool:
         """Does what can be done now; whether the command wrote something."""
@@ -254,21 +259,14 @@ class Held:
         columns, rows = (max(1, min(int(number), 1000)) for number in size)
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def _tell(self, packet: bytes, *, wait: bool = False) -> None:
+    def _tell(self, packet: bytes) -> None:
         """Sends a packet, or keeps it until it can be sent."""
-        while True:
-            try:
-                self._control.send(packet)
-                return
-            except (BlockingIOError, InterruptedError):
-                if not wait:
-                    self._pending = packet
-                    return
-                poll = select.poll()
-                poll.register(self._control.fileno(), select.POLLOUT)
-                poll.poll()
-            except OSError:
-                return  # nobody listens
+        try:
+            self._control.send(packet)
+        except BlockingIOError:
+            self._pending = packet
+        except OSError:
+            pass  # nobody listens
 
     def _gone(self, events: int) -> bool:
         if events & select.POLLIN:
@@ -338,7 +336,8 @@ def main() -> None:
     message = control.recv(1 << 18)
     if not message:
         return
-    launch: Launch = json.loads(message)
+    head, *words = message.split(b"\0")
+    launch: Launch = json.loads(head)
     if launch["terminal"] is not None:
         launch["terminal"] = [_moved(number) for number in launch["terminal"]]
     null = os.open(os.devnull, os.O_RDWR)
@@ -346,7 +345,7 @@ def main() -> None:
         os.dup2(null, number)
     held: Held | None = None
     try:
-        held = Held(control, launch)
+        held = Held(control, launch, words)
         control.send(b"r")
         held.hold()
     except OSError as error:

@@ -54,7 +54,6 @@ class GuestCommand:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control: socket.socket | None = ours
         launch: command_process.Launch = {
-            "words": list(entry.words),
             "socket": command.socket.name,
             "terminal": None if entry.terminal is None else list(entry.terminal),
             "size": None if command.terminal is None else list(command.terminal),
@@ -73,7 +72,7 @@ class GuestCommand:
                     pass_fds=tuple(entry.terminal or ()),
                     start_new_session=True,
                 )
-            ours.send(json.dumps(launch).encode())
+            ours.send(command_process.packed(launch, [os.fsencode(word) for word in entry.words]))
             packet = self._packet(_BEGIN)
         except BaseException:
             self.close()
