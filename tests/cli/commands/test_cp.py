@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,6 +128,9 @@ HOSTILE: dict[str, Callable[[], io.BytesIO]] = {
     "too deep": lambda: archive(("/".join(["a"] * 150), b"x", {})),
     "a long name": lambda: archive(("a/" + "b" * 200_000, b"x", {})),
     "much of nothing": lambda: archive(("a", b"", FOLDER), *((f"a/{number}", b"", {}) for number in range(60))),
+    "headers for all": lambda: io.BytesIO(
+        tarfile.TarInfo.create_pax_global_header({"comment": "x" * 9000}) + archive(("a", b"x", {})).getvalue()
+    ),
     "a chain of headers": lambda: io.BytesIO(tarfile.TarInfo("a" * 150).tobuf(tarfile.PAX_FORMAT)[:1024] * 3000),
 }  # fmt: skip
 
@@ -141,6 +145,53 @@ def test_a_hostile_archive_writes_nothing_elsewhere(tmp_path: Path, what: str, m
         unpacked(HOSTILE[what](), "a", work / "content", 10_000)
     assert sorted(os.listdir(tmp_path)) == ["inner", "secret"] and os.listdir(tmp_path / "inner") == ["work"]
     assert set(os.listdir(work)) <= {"content"}
+
+
+def test_what_a_server_says_of_its_files_does_not_stay_in_memory(tmp_path: Path) -> None:
+    about = {"pax_headers": {"comment": "x" * 60_000}}
+    stream = archive(("a", b"", FOLDER), *((f"a/{number}", b"", about) for number in range(150)))
+    tracemalloc.start()
+    try:
+        assert unpacked(stream, "a", tmp_path / "content", 10_000) == 0
+        assert tracemalloc.get_traced_memory()[1] < 3 << 20, "not all headers together"
+    finally:
+        tracemalloc.stop()
+    assert len(os.listdir(tmp_path / "content")) == 150
+
+
+class Endless(io.RawIOBase):
+    """Bytes, and what has no end."""
+
+    def __init__(self, begin: bytes) -> None:
+        self._begin, self._read = begin, 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert self._read < 1 << 20, "it is read on and on"
+        part = self._begin[self._read : self._read + size].ljust(size, b"1")
+        self._read += size
+        return part
+
+
+def old_holes() -> bytes:
+    member = tarfile.TarInfo("a")
+    member.type = tarfile.GNUTYPE_SPARSE
+    block = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    block[482] = 1  # more holes follow
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+def new_holes() -> bytes:
+    member = tarfile.TarInfo("a")
+    member.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    return member.tobuf(tarfile.PAX_FORMAT) + b"1000000000\n"
+
+
+@pytest.mark.parametrize("holes", [old_holes, new_holes])
+def test_a_map_of_holes_is_not_read_into_memory(tmp_path: Path, holes: Callable[[], bytes]) -> None:
+    with pytest.raises(tarfile.ReadError, match="holes"):
+        unpacked(Endless(holes()), "a", tmp_path / "content", 10_000)
 
 
 def test_a_file_through_a_link_lands_in_no_other_place(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ from vetro.visible import visible
 MOST, DEEPEST = 100_000, 100
 #: Bytes of a header that says more of a member (long names); tarfile keeps it in memory.
 _HEADER: Final = 64 << 10
-_LONG: Final = frozenset(
-    (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
-)
+_LONG: Final = frozenset((tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK))
+#: What tarfile keeps in memory however long it is: headers for all members, the holes of a file.
+_ENDLESS: Final = frozenset((tarfile.XGLTYPE, tarfile.GNUTYPE_SPARSE))
 #: Bytes of what a small command says.
 _SAID: Final = 8000
 
@@ -177,9 +177,14 @@ class _Member(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
         found = super().frombuf(buf, encoding, errors)
-        if found.type in _LONG and found.size > _HEADER:
+        if found.type in _LONG and not 0 <= found.size <= _HEADER:
             raise tarfile.ReadError("the name of a file is too long")
+        if found.type in _ENDLESS:
+            raise tarfile.ReadError("it has headers for all files, or files with holes")
         return found
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        raise tarfile.ReadError("it has files with holes")
 
 
 def unpacked(stream: IO[bytes], name: str, content: Path, most: int) -> int:
@@ -191,7 +196,9 @@ def unpacked(stream: IO[bytes], name: str, content: Path, most: int) -> int:
     left_out = count = total = 0
     folders: list[tuple[Path, int]] = []
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
-        for member in archive:
+        while (member := archive.next()) is not None:
+            # Else all of them stay, each with its headers.
+            archive.members.clear()  # type: ignore[attr-defined]
             parts = member.name.rstrip("/").split("/")
             if parts[0] != name or any(part in ("", ".", "..") or "\0" in part for part in parts):
                 raise ValueError(f"'{member.name[:200]}' is not what was asked for")
