@@ -183,18 +183,6 @@ def test_words_are_as_long_as_they_may_be_whatever_they_are(here: Here) -> None:
         assert all_of(here.start("printf", "%s", word)) == (os.fsencode(word), b"", 0)
 
 
-def test_an_end_that_nobody_hears_keeps_nobody_waiting(here: Here) -> None:
-    """All starts look at all commands, one after the other."""
-    script = "import os, sys; [os.write(1, bytes(32768)) for _ in range(int(sys.argv[1]))]"
-    for packets in range(4, 9):  # one of these is as much as a socket holds
-        here.start(sys.executable, "-I", "-S", "-c", script, str(packets))
-    time.sleep(0.5)
-    begun = time.monotonic()
-    for _ in range(16):  # more than wait to be heard
-        running(here.folder)
-    assert time.monotonic() - begun < 5, "none of them waits for one that hears nothing"
-
-
 @pytest.mark.parametrize("kind", ["file", "fifo", "link", "nothing", "device"])
 def test_a_guest_that_has_something_else_for_terminals_gets_none(tmp_path: Path, kind: str) -> None:
     (tmp_path / "dev/pts").mkdir(parents=True)
