@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.needs import need, needs
 from vetro.clouds.guest import entrance
 from vetro.clouds.guest.exec import entering
 
@@ -97,7 +98,7 @@ def test_a_command_brings_nothing_of_this_machine(leader: int) -> None:
 _SEARCH = "my ($kind, $name) = ('user', 'vetro-test'); print syscall({}, 10, -3, $kind, $name, 0)"
 
 
-@pytest.mark.skipif(shutil.which("perl") is None, reason="nothing here asks the kernel for keys")
+@needs(shutil.which("perl"), "perl, which asks the kernel for keys")
 def test_a_command_has_none_of_this_machine_s_keys(leader: int) -> None:
     keyctl = entrance._KEYCTL[os.uname().machine]
     search = ["perl", "-e", _SEARCH.format(keyctl)]  # the guest's root may not run our Python
@@ -109,7 +110,7 @@ def test_a_command_has_none_of_this_machine_s_keys(leader: int) -> None:
     )
     host = subprocess.run([sys.executable, "-c", have, *search], capture_output=True, text=True)
     if host.returncode == 9:
-        pytest.skip("this kernel keeps no keys")
+        need("this kernel keeps no keys")
     assert int(host.stdout) > 0
     out, error, _ = said([sys.executable, "-c", have, *entering(leader, [], search, {})])
     assert out == b"-1", error

@@ -38,7 +38,7 @@ from vetro.server.ids import new_id
 from vetro.server.tasks import clock, effect_hosts, labels
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import WorkerProcess
-from vetro.server.watch import drift, metrics, recorded, recovery, repair, service
+from vetro.server.watch import drift, kind_backfill, metrics, recovery, repair, service
 from vetro.server.watch.prober import Prober
 from vetro.server.watch.target_reader import TargetReader
 from vetro.yaql.errors import VetroError
@@ -230,7 +230,7 @@ class Watcher:
             service.retarget(row.id, self._mark, ())
             return []
         found = self._reader.components(row)
-        if recorded.keep_kind(self._config, row, {id for component in found for id in component.servers}):
+        if kind_backfill.keep_kind(self._config, row, {id for component in found for id in component.servers}):
             service.retarget(row.id, self._mark, ())
             return []
         known = service.retarget(row.id, self._mark, [component.id for component in found])

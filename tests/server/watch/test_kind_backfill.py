@@ -10,7 +10,7 @@ from tests.server.environments.test_power import Street, street  # noqa: F401 - 
 from vetro.server import setup
 from vetro.server.config.cloud_settings import simulated
 from vetro.server.environments.models import Environment
-from vetro.server.watch.recorded import keep_kind
+from vetro.server.watch.kind_backfill import keep_kind
 
 pytestmark = pytest.mark.django_db
 
