@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from vetro.clouds.interface import ServerState
-from vetro.engine.watching import schedule
-from vetro.engine.watching.schedule import Watch
+from vetro.engine.watching import questions
+from vetro.engine.watching.watch import Watch
 
 COMMAND = {
     "object": "o", "name": "pg", "kind": "command", "on": ["s1"], "machines": {"s1": "i"}, "run": "pg_isready",
@@ -132,7 +132,7 @@ def test_what_is_not_answered_is_asked_again_and_first(asked: Asked) -> None:
     asked.watch._environments["e"].ask_at = 0.0
     assert asked.told() == [] and asked.asked() == []
     pg, lag = asked.pauses()
-    assert 25 < lag <= schedule.ASK_AGAIN < 60 <= pg
+    assert 25 < lag <= questions.AGAIN < 60 <= pg
 
 
 @pytest.mark.attack("quotas", "H3")
@@ -148,7 +148,7 @@ def test_who_has_many_slow_checks_holds_nobody_else_up(asked: Asked) -> None:
     assert all(pause > 600 for pause in asked.pauses("hog0")[:20])  # a tenth of the time at most
     ((second, _),) = asked.asked()
     assert second == "hog1"  # environments of a project take turns
-    asked.watch._asking["hog1"].ask_until = 0.0
+    asked.watch._questions._asking["hog1"].ask_until = 0.0
     assert [id for id, _ in asked.asked()] == ["hog2"]  # an answer that never comes is not waited for
 
 
@@ -167,7 +167,7 @@ def test_answers_about_what_is_another_one_by_now_say_nothing(asked: Asked) -> N
 
 @pytest.mark.attack("quotas", "H3")
 def test_projects_take_turns_however_many_environments_they_have(asked: Asked) -> None:
-    for project in range(schedule.ASKED):
+    for project in range(questions.ASKED):
         for number in range(50):
             asked.put(f"hog{project}-{number}", METHOD, project=f"hog{project}")
     asked.put("e", METHOD, project="small")

@@ -12,7 +12,7 @@ import pytest
 from tests.server.watch.test_watch import TYPE, app, instance, made, states, whole
 from vetro.clouds.interface import ServerState
 from vetro.engine.watching import probes
-from vetro.engine.watching.schedule import Watch
+from vetro.engine.watching.watch import Watch
 from vetro.server.setup import config
 from vetro.server.tasks import clock
 from vetro.server.watch import look as looking

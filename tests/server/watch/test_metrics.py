@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.server.watch.test_watch import PRETENDED, app, instance, made
 from vetro.clouds.interface import Owner, ServerMetrics, ServerState
-from vetro.engine.watching import schedule
-from vetro.engine.watching.schedule import Watch
+from vetro.engine.watching import looks, targets
+from vetro.engine.watching.watch import Watch
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import clock
 from vetro.server.watch import metrics
@@ -174,8 +174,8 @@ def target() -> dict[str, Any]:
 
 
 def test_processors_are_what_was_taken_since_the_last_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "LOOK", 0.05)
-    monkeypatch.setattr(schedule, "MEASURE", 0.05)
+    monkeypatch.setattr(targets, "LOOK", 0.05)
+    monkeypatch.setattr(looks, "MEASURE", 0.05)
     cloud = Cloud()
 
     async def run() -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from vetro.clouds.interface import CloudError, Owner
 from vetro.engine.host.config import cloud_of
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.watching.inventory import listed
-from vetro.engine.watching.schedule import Watch
+from vetro.engine.watching.watch import Watch
 from vetro.server.config import cloud_settings
 from vetro.server.config.cloud_settings import simulated
 from vetro.server.config.config import Config

@@ -66,7 +66,7 @@ class Prober:
         self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def begin(self, question: Mapping[str, Any]) -> None:
-        """Asks; ``question`` is one of `vetro.engine.watching.schedule.Watch.questions`."""
+        """Asks; ``question`` is one of `vetro.engine.watching.watch.Watch.questions`."""
         with self._lock:
             if question["id"] in self._asked:  # what was given up has not ended yet
                 self._answers.put(_answer(question, 0.0, {}))

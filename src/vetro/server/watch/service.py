@@ -32,7 +32,7 @@ _AT_ONCE = 500
 #: Seconds after which marks that nobody renewed are forgotten.
 _OLD = 86400.0
 
-#: Id of an environment, its version, and reports about components (`vetro.engine.watching.schedule.Watch.changes`).
+#: Id of an environment, its version, and reports about components (`vetro.engine.watching.watch.Watch.changes`).
 Report = tuple[str, int, Sequence[Mapping[str, Any]]]
 
 _log = logging.getLogger("vetro.worker")

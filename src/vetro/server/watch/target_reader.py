@@ -63,7 +63,7 @@ class TargetReader:
     def target(
         self, row: Environment, found: Sequence[targets.Component], key: str, known: Mapping[str, Health]
     ) -> dict[str, Any]:
-        """What `vetro.engine.watching.schedule.Watch.put` takes. ``known``: how the components were told to be."""
+        """What `vetro.engine.watching.watch.Watch.put` takes. ``known``: how the components were told to be."""
         created = State.objects.filter(environment=row).order_by("-number").values_list("created", flat=True).first()
         return {
             "id": row.id,
