@@ -46,7 +46,7 @@ def missing(name: str) -> str | None:
     """Why this machine cannot run a scenario; None when it can."""
     from benchmarks.deployments.scenarios import REAL
     from vetro.clouds import kinds
-    from vetro.clouds.interface import Place
+    from vetro.clouds.kind_protocols import Place
 
     if name not in REAL:
         return None

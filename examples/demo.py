@@ -27,7 +27,7 @@ from rich.markup import escape
 
 from vetro.clouds import kinds
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Place
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.nspawn.kind import KIND as NSPAWN
 from vetro.clouds.nspawn.links import cloud_id
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from vetro.agent.signing import SigningKey
-from vetro.clouds.interface import Channel, Message, Owner
+from vetro.clouds.interface import Owner
+from vetro.clouds.messages import Channel, Message
 
 OWNER = Owner("project", "env1")
 QUEUE = "eenv1-hserver"

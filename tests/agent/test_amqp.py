@@ -33,7 +33,8 @@ from tests.agent.relay import Relay
 from vetro.agent.amqp import QUEUE_ARGUMENTS, AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import BrokerUnavailable, ChannelClosed
-from vetro.clouds.interface import Channel, Message, NotFound
+from vetro.clouds.interface import NotFound
+from vetro.clouds.messages import Channel, Message
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import Request
 

@@ -26,7 +26,8 @@ from vetro.agent.broker_accounts import BrokerAccounts, Management, account_name
 from vetro.agent.errors import AccountRefused, BrokerUnavailable
 from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER
 from vetro.agent.signing import ensure_key
-from vetro.clouds.interface import Message, Owner
+from vetro.clouds.interface import Owner
+from vetro.clouds.messages import Message
 
 ONE, TWO = Owner("project", "env1"), Owner("project", "Env2")
 THEIRS = "eenv2-hserver"

@@ -30,7 +30,7 @@ from tests.support.needs import need
 from vetro.agent.amqp import AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import BrokerUnavailable
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 
 pytestmark = pytest.mark.attack("broker", "a false broker")
 

@@ -21,7 +21,7 @@ from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.broker_accounts import BrokerAccounts, account_name
 from vetro.agent.errors import BrokerUnavailable
 from vetro.agent.signing import ensure_key
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 
 pytestmark = pytest.mark.attack("broker", "A4")
 

@@ -17,7 +17,7 @@ from vetro.agent.amqp import AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.signing import SigningKey, ensure_key
 from vetro.agent.sockets import SocketChannel
-from vetro.clouds.interface import Channel
+from vetro.clouds.messages import Channel
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.agent.rawpeer import RawPeer
 from vetro.agent import hub, peer
 from vetro.agent.guest.framing import LARGEST
 from vetro.agent.sockets import SocketChannel
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 
 OTHER = "eenv1-hother"
 

@@ -20,7 +20,7 @@ from tests.agent.test_broker_accounts import accounts as accounts
 from tests.library.deploying import Deployed, server
 from vetro.agent.amqp import AmqpChannel
 from vetro.agent.broker_accounts import BrokerAccounts, account_name, server_account_name, told_to_servers
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 from vetro.engine.host.answer import Request
 from vetro.engine.host.performer import EffectsHost
 from vetro.library.broker_names import answers_exchange, server_mark

@@ -24,7 +24,8 @@ from tests.agent.agentworld import (
 from tests.agent.rawpeer import RawPeer
 from vetro.agent.errors import ChannelClosed, ChannelStoreError, MessageInvalid
 from vetro.agent.sockets import SocketChannel, channel_folder
-from vetro.clouds.interface import Channel, Message, NotFound, Owner
+from vetro.clouds.interface import NotFound, Owner
+from vetro.clouds.messages import Channel, Message
 
 MakeAgent = Callable[..., AgentProcess]
 

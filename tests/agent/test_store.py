@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from vetro.agent.store import QueueStore
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 
 
 def test_a_file_of_an_earlier_version_is_completed(tmp_path: Path) -> None:

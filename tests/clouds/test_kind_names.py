@@ -14,7 +14,7 @@ OTHERS = {
     "clouds/drivers/tools.py": {"proot"},  # the program, and its Debian package
     "library/natives/services.py": {"openstack"},  # a key of contexts that packages see
     # how far volumes go (`Capabilities.volumes`)
-    "clouds/interface.py": {"record"},
+    "clouds/kind_protocols.py": {"record"},
     "clouds/drivers/needs.py": {"record"},
     "clouds/stacks/types/volumes.py": {"record"},
     "clouds/nspawn/kind.py": {"record"},

@@ -13,7 +13,7 @@ import pytest
 
 import vetro
 from vetro.clouds import kinds
-from vetro.clouds.interface import Capabilities, Lack, Place
+from vetro.clouds.kind_protocols import Capabilities, Lack, Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.clouds.stacks.settings import SettingInvalid, StackSettings
 
@@ -146,7 +146,7 @@ def test_settings_of_earlier_versions_mean_what_they_meant(kind: str, driver: st
 
 #: Files in which a word that is the name of a kind, too, stands for something else.
 OTHER_MEANINGS = {
-    "clouds/interface.py": {"record"},  # how much of volumes a cloud has
+    "clouds/kind_protocols.py": {"record"},  # how much of volumes a cloud has
     "clouds/drivers/needs.py": {"record"},
     "clouds/stacks/types/volumes.py": {"record"},
     "clouds/drivers/tools.py": {"proot"},  # a program
@@ -156,8 +156,9 @@ OTHER_MEANINGS = {
 
 def test_kinds_of_plugins_import_what_kinds_may_import() -> None:
     """Also kinds of our own plug-ins: what they can do without the core's inside, those of others can do."""
-    places = ("clouds.interface", "clouds.drivers", "clouds.guest", "clouds.images", "clouds.stacks", "clouds.waits")
-    allowed = tuple(f"vetro.{name}." for name in (*places, "diagnostics", "library.stackdata", "yaql.didyoumean"))
+    places = ("interface", "kind_protocols", "messages", "drivers", "guest", "images", "stacks", "waits")
+    clouds = (f"clouds.{name}" for name in places)
+    allowed = tuple(f"vetro.{name}." for name in (*clouds, "diagnostics", "library.stackdata", "yaql.didyoumean"))
     found = []
     for plugin in ("vetro-openstack", "vetro-toy"):
         files = sorted((SOURCE.parents[1] / "plugins" / plugin / "src").rglob("*.py"))

@@ -15,7 +15,8 @@ from cryptography.fernet import Fernet
 from tests.faults.harness import OWNER, make_host
 from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.agent.signing import ensure_key
-from vetro.clouds.interface import CloudError, Conflict, Message, NotAvailable, NotFound, StackFailed, Taken
+from vetro.clouds.interface import CloudError, Conflict, NotAvailable, NotFound, StackFailed, Taken
+from vetro.clouds.messages import Message
 from vetro.engine.effect_kinds import KINDS, Answer
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import BadRequest, HostConfigError, NoSuchSecret, Request

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.faults.world import WorldChannel, WorldCloud
-from vetro.clouds.interface import Message, Owner
+from vetro.clouds.interface import Owner
+from vetro.clouds.messages import Message
 from vetro.engine.host import heartbeat as pulses
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import HostConfigError, Request

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.clouds.stacks.world import OWNER, World, hot
-from vetro.clouds.interface import CloudError, Message, Owner
+from vetro.clouds.interface import CloudError, Owner
+from vetro.clouds.messages import Message
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import Request
 from vetro.engine.host.call_deadlines import STILL, Unwatched

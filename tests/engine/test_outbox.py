@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from vetro.clouds.interface import CloudError, Message
+from vetro.clouds.interface import CloudError
+from vetro.clouds.messages import Message
 from vetro.engine.host import outbox as module
 from vetro.engine.host.outbox import Outbox
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 from vetro.engine.host import script_output
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import Request

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.interface import Message, NotFound, StackChange, StackFailed, StackState, StaleStack
+from vetro.clouds.interface import NotFound, StackChange, StackFailed, StackState, StaleStack
+from vetro.clouds.messages import Message
 from vetro.library.stackdata import EMPTY, apply, digest_of, whole_of
 
 _TABLES = """
@@ -167,7 +168,7 @@ class WorldCloud(World):
 
 
 class WorldChannel(World):
-    """`vetro.clouds.interface.Channel`: agents run each plan once, at once, and answer with its name.
+    """`vetro.clouds.messages.Channel`: agents run each plan once, at once, and answer with its name.
 
     A plan named ``silent`` is never answered.
     """

@@ -17,7 +17,8 @@ from tests.engine.worker.test_worker import Bench
 from tests.support.servers import free_block, network, real_servers, server
 from vetro.agent.limits import MOST_ANSWERS
 from vetro.agent.sockets import SocketChannel
-from vetro.clouds.interface import CloudError, Conflict, Message, NotFound, Owner, TemplateInvalid
+from vetro.clouds.interface import CloudError, Conflict, NotFound, Owner, TemplateInvalid
+from vetro.clouds.messages import Message
 from vetro.clouds.nspawn.driver import NspawnDriver
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.templates.limits import TemplateTooLarge

@@ -20,7 +20,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from vetro.clouds.interface import Lack
+from vetro.clouds.kind_protocols import Lack
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.kind import RecordKind
 from vetro.clouds.stacks.kind import BUILD_IMAGE, NO_IMAGE

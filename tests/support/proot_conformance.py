@@ -15,7 +15,8 @@ from pathlib import Path
 from vetro.agent.sockets import SocketChannel
 from vetro.clouds.drivers.conformance import DriverConformance
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Owner, Place
+from vetro.clouds.interface import Owner
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.proot.kind import KIND
 
 if not os.access(sys.executable, os.X_OK):  # Python of a folder that this test's user may not enter

@@ -17,7 +17,7 @@ from vetro.clouds import kinds
 from vetro.clouds.drivers.base import ConfigSpec
 from vetro.clouds.images.build import import_archive
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Place
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.proot.driver import ProotDriver
 
 UNIT = "[Service]\\nExecStart=/usr/bin/python3 -m http.server {port} --bind {address} -d /srv\\n"

@@ -19,7 +19,8 @@ from vetro.agent.amqp_link import ANSWER_TIME, BrokerSettings, Link
 from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_HELD, read_json, refusal
 from vetro.agent.sockets import queue_prefix, results_prefix
-from vetro.clouds.interface import Message, NotFound, Owner
+from vetro.clouds.interface import NotFound, Owner
+from vetro.clouds.messages import Message
 from vetro.library.broker_names import answers_exchange
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class _Delivery:
 
 
 class AmqpChannel:
-    """`vetro.clouds.interface.Channel` over AMQP 0-9-1, for one environment.
+    """`vetro.clouds.messages.Channel` over AMQP 0-9-1, for one environment.
 
     Connects when it is used first, and again whenever the connection breaks; what was not acknowledged is delivered
     again by the broker, and delivered on only if it was not before. `send` returns when the broker has confirmed.

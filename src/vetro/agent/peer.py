@@ -17,7 +17,7 @@ from vetro.agent.errors import MessageInvalid
 from vetro.agent.guest.framing import Decoder, FrameError, encode
 from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_ANSWERS, read_json
 from vetro.agent.store import QueueStore
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,8 @@ from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.guest.framing import LARGEST
 from vetro.agent.hub import Hub
 from vetro.agent.store import QueueStore
-from vetro.clouds.interface import Message, NotFound, Owner
+from vetro.clouds.interface import NotFound, Owner
+from vetro.clouds.messages import Message
 
 #: Room for the envelope around a body.
 _ENVELOPE = 64 << 10
@@ -41,7 +42,7 @@ def results_prefix(owner: Owner) -> str:
 
 
 class SocketChannel:
-    """`vetro.clouds.interface.Channel` over local sockets, for one environment.
+    """`vetro.clouds.messages.Channel` over local sockets, for one environment.
 
     ``directory`` is any folder of the cloud's data; several environments may share it. ``sockets`` says in which folder
     the socket of a queue belongs: a mapping that is added at once, or a callable that is asked when a queue is sent to
@@ -126,7 +127,7 @@ class SocketChannel:
         self._store.done(queue, id)
 
     def connected(self, queue: str) -> bool | None:
-        """See `vetro.clouds.interface.Channel.connected`: another process may serve the sockets."""
+        """See `vetro.clouds.messages.Channel.connected`: another process may serve the sockets."""
         return self._hub.connected(queue)
 
     def close(self) -> None:

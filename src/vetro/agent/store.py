@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vetro.agent.errors import ChannelClosed, ChannelStoreError, MessageInvalid
-from vetro.clouds.interface import Message
+from vetro.clouds.messages import Message
 
 #: How many ids of acknowledged messages a queue remembers at least.
 REMEMBERED = 65_536

@@ -1,4 +1,4 @@
-"""What every cloud offers, and what a kind of clouds is.
+"""What every cloud offers.
 
 Clouds have stacks, networks, images, flavors, key pairs, zones, volumes, security groups and consoles. The effects host
 calls these methods with the `Owner` of its environment; packages never do. Whatever belongs to another owner is not
@@ -8,15 +8,13 @@ disks GiB. Source of the rules: LOCAL_CLOUD.md 1-3, CORE_LIBRARY.md 3 (HeatStack
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.errors import CloudError as CloudError
-
-if TYPE_CHECKING:
-    from vetro.clouds.images.store import ImageStore
+from vetro.clouds.messages import Channel
 
 #: What `Cloud.catalog` lists.
 Catalog = Literal[
@@ -366,213 +364,4 @@ class Cloud(Protocol):
 
     def close(self) -> None:
         """Lets files, connections and threads go; stacks and servers stay."""
-        ...  # pragma: no cover - protocol
-
-
-# -- messages to and from servers --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message on a queue (AGENT.md 1): body is JSON text, ``id`` that of the plan."""
-
-    id: str
-    body: str
-    signature: bytes | None = None
-    reply_to: str | None = None
-    #: Until when somebody waits for the answer, in seconds since the epoch; then the agent ends the plan.
-    until: float | None = None
-    #: Of a plan: its server has a login of its own at the broker, and answers with that.
-    login: bool = False
-    #: Of a plan: what its scripts write is to be told while they run, where the agent can.
-    output: bool = False
-    #: Of an answer: on which exchange of the broker it was said, '' the default one; None: the channel cannot tell.
-    exchange: str | None = None
-
-    @property
-    def receipt(self) -> str:
-        """What `Channel.acknowledge` takes: answers with the same id of different senders are different messages."""
-        return f"{self.exchange}\0{self.id}" if self.exchange else self.id
-
-
-@runtime_checkable
-class Channel(Protocol):
-    """Durable queues between the engine and the agents of one environment: AMQP, local sockets, or a recorder."""
-
-    def send(self, queue: str, message: Message) -> None:
-        """Hands a message over for good. A message with an id that the queue has or had already is dropped.
-
-        Raises `NotFound` when the queue is not one of this environment's.
-        """
-        ...  # pragma: no cover - protocol
-
-    def receive(self, queue: str, timeout: float) -> Message | None:
-        """The next message that was not received yet; None after ``timeout`` seconds. It stays until acknowledged."""
-        ...  # pragma: no cover - protocol
-
-    def acknowledge(self, queue: str, id: str) -> None:
-        """The message was stored: it is not delivered again."""
-        ...  # pragma: no cover - protocol
-
-    def connected(self, queue: str) -> bool | None:
-        """Whether an agent takes messages from the queue of its server now; None where that cannot be told."""
-        ...  # pragma: no cover - protocol
-
-    def close(self) -> None:
-        """Lets connections go. Messages that were not acknowledged are delivered to the next who receives."""
-        ...  # pragma: no cover - protocol
-
-
-# -- kinds of clouds ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
-    """What a cloud can do. Constant while it is open; known without a connection."""
-
-    #: Whether servers run what packages say; False: it is only written down.
-    executes: bool
-    #: What keeps a server's root inside: nothing, this machine's users, its networks too, or everything there is.
-    walls: Literal["none", "host", "network", "full"]
-    #: How agents are reached: by streams into their servers, through a message broker, not at all.
-    agents: Literal["stream", "broker", "none"]
-    consoles: Literal["none", "log", "terminal"] = "log"
-    #: What the services of a running server said can be read; such a cloud is a `ShowsJournals`.
-    journals: bool = False
-    #: Commands can be run in servers, also with a terminal; such a cloud is a `RunsCommands`.
-    commands: bool = False
-    #: Volumes are there as records, or can be attached to servers.
-    volumes: Literal["none", "record", "attach"] = "none"
-    volume_snapshots: bool = False
-    server_snapshots: bool = False
-    #: Networks are made for the environment, or are those of the place.
-    networks: Literal["own", "given", "none"] = "none"
-    #: Security groups hold for what comes from outside of a network, or between its servers, too.
-    groups: Literal["none", "outside", "full"] = "none"
-    floating: bool = False
-    #: Servers may share virtual addresses.
-    shared_ips: bool = False
-    #: The flavor of a server can be changed.
-    resize: bool = False
-    #: Servers can be stopped and started again with their disks; such a cloud is a `Power`.
-    power: bool = False
-    machines: Literal["container", "vm", "host"] = "container"
-    #: Of servers, as `platform.machine` names them; empty: it depends on the image.
-    architectures: Sequence[str] = ()
-    #: The cloud keeps the quotas of projects (`vetro.clouds.quotas`).
-    quota: bool = False
-    #: Servers lie on one of several machines.
-    members: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Lack:
-    """Why a kind cannot be used at a place, and what to do about it."""
-
-    reason: str
-    hint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Remark:
-    """Something that an administrator should know about a kind, a cloud or this machine."""
-
-    level: Literal["ok", "warning", "error"]
-    text: str
-    hint: str | None = None
-    #: What it is about, where that is not the kind as a whole: 'broker', 'user ids'.
-    subject: str = ""
-
-
-class Veil(Protocol):
-    """Keeps from packages what only the cloud and its servers may know (`vetro.agent.hidden_password`)."""
-
-    def fill(self, value: Any) -> Any:
-        """What is sent to the cloud, complete."""
-        ...  # pragma: no cover - protocol
-
-    def hide(self, value: Any) -> Any:
-        """What the cloud has said, as others may see it."""
-        ...  # pragma: no cover - protocol
-
-
-#: Makes the channel of an environment; the callable tells the folder of the socket of a queue.
-Channels = Callable[[Owner, Callable[[str], "Path | None"]], Channel]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What a kind may use where a cloud is opened."""
-
-    #: Where the cloud keeps its state; made when it is missing.
-    directory: Path
-    #: Images of this machine; None: those of the user.
-    images: ImageStore | None = None
-    #: Gives the agent's program for new servers; None: servers get none.
-    agent: Callable[[], Path] | None = None
-    #: Channels over sockets in the servers of this machine; None: agents are not reached.
-    channels: Channels | None = None
-    #: Of an environment, where its servers have logins of their own at a message broker.
-    veil: Callable[[Owner], Veil] | None = None
-    #: The most that each project may have (`vetro.clouds.quotas`); no limit where none is given.
-    quotas: Mapping[str, int] = field(default_factory=dict)
-    #: Whether what a crash left is removed when the cloud is opened; False: for whoever only looks at it for a moment.
-    sweeps: bool = True
-
-
-class KindSettings(Protocol):
-    """Settings of a kind: a frozen dataclass, whose fields and their comments are the documentation."""
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Any:
-        """Settings out of plain data. Raises `CloudError` with kind 'bad-argument' for what is wrong."""
-        ...  # pragma: no cover - protocol
-
-
-@runtime_checkable
-class CloudKind(Protocol):
-    """A kind of clouds, registered as an entry point of the group ``vetro.clouds`` under its name.
-
-    Nothing that takes long is loaded before `open`.
-    """
-
-    #: 'incus', 'Incus or LXD'.
-    name: str
-    title: str
-    settings: type[KindSettings]
-    #: Of kinds that lack nothing, the one with the lowest rank is chosen for whoever names none; None: only by name.
-    rank: int | None
-    #: Its servers belong to one machine: workers on others cannot serve them.
-    bound: bool
-    #: Modules that processes load in advance which open clouds of this kind all the time.
-    modules: Sequence[str]
-
-    def lacks(self, settings: Any, place: Place) -> Lack | None:
-        """What is missing here; None when nothing is. Raises `CloudError` for settings that cannot work."""
-        ...  # pragma: no cover - protocol
-
-    def capabilities(self, settings: Any) -> Capabilities:
-        """What a cloud with these settings can do (None: usual ones). Nothing is asked of it: it may be away."""
-        ...  # pragma: no cover - protocol
-
-    def open(self, settings: Any, place: Place) -> Cloud:
-        """The cloud. Raises `CloudError`."""
-        ...  # pragma: no cover - protocol
-
-
-@runtime_checkable
-class Examines(Protocol):
-    """A kind that can say more about a cloud than what it lacks."""
-
-    def examine(self, settings: Any, place: Place) -> Iterable[Remark]:
-        """What an administrator should know; the cloud is asked. Raises `CloudError`."""
-        ...  # pragma: no cover - protocol
-
-
-@runtime_checkable
-class ExaminesMachine(Protocol):
-    """A kind that makes servers on this machine."""
-
-    def examine_machine(self) -> Iterable[Remark]:
-        """What this machine has for such servers: programs, kernel, limits."""
         ...  # pragma: no cover - protocol

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from vetro.clouds.interface import CloudKind, Lack, NotAvailable, Place
+from vetro.clouds.interface import NotAvailable
+from vetro.clouds.kind_protocols import CloudKind, Lack, Place
 
 GROUP = "vetro.clouds"
 #: Words for the kind with the lowest rank that lacks nothing; the last one is of earlier versions.

@@ -12,7 +12,7 @@ from vetro.clouds import kinds
 from vetro.clouds.drivers.base import InspectedDriver
 from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.images.store import ImageStore, delete_tree
-from vetro.clouds.interface import Place
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
 

@@ -17,7 +17,7 @@ from glob import glob
 from typing import Final
 
 from vetro.clouds import kinds
-from vetro.clouds.interface import ExaminesMachine
+from vetro.clouds.kind_protocols import ExaminesMachine
 from vetro.diagnostics import NOTE, OK, WARNING, Diagnostic
 from vetro.engine.task.launcher import Launcher, LauncherError, TaskProcessEnded
 from vetro.engine.task.zygote import STACK

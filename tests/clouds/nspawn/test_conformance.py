@@ -12,7 +12,7 @@ from tests.support.servers import free_block, real_servers, traces
 from vetro.agent.sockets import SocketChannel
 from vetro.clouds.drivers.conformance import DriverConformance
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Place
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.nspawn import links
 from vetro.clouds.nspawn.kind import KIND
 

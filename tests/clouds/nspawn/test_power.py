@@ -13,7 +13,8 @@ from typing import Any
 
 from tests.support.servers import OWNER, real_servers, traces
 from vetro.agent.sockets import SocketChannel
-from vetro.clouds.interface import Place, StackChange
+from vetro.clouds.interface import StackChange
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.kind import KIND
 from vetro.clouds.nspawn.links import cloud_id

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vetro.clouds.drivers.conformance import DriverConformance
-from vetro.clouds.interface import Place
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.record.kind import KIND
 
 

@@ -14,7 +14,8 @@ import pytest
 from tests.clouds.stacks.test_types import ref, server, user_data
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.drivers.errors import DriverError
-from vetro.clouds.interface import Channel, Message, NotFound, Owner
+from vetro.clouds.interface import NotFound, Owner
+from vetro.clouds.messages import Channel, Message
 from vetro.clouds.record.answers import result_of
 from vetro.clouds.record.table import Table, TableInvalid
 

@@ -11,7 +11,7 @@ import pytest
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds import kinds
 from vetro.clouds.drivers.needs import NeedsMissing, kinds_with, require, satisfied
-from vetro.clouds.interface import Capabilities
+from vetro.clouds.kind_protocols import Capabilities
 
 LEAST = Capabilities(executes=True, walls="none", agents="none")
 SERVER = {"image": "debian-12-murano", "flavor": "m1.small"}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.interface import Capabilities, Owner, StackChange, StackFailed, StackState
+from vetro.clouds.interface import Owner, StackChange, StackFailed, StackState
+from vetro.clouds.kind_protocols import Capabilities
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.table import Table
 from vetro.clouds.stacks.cloud import StackCloud

@@ -12,7 +12,8 @@ from tests.faults.server_cloud import ServiceCloud
 from tests.faults.world import World, WorldChannel
 from vetro.agent.amqp import AmqpChannel
 from vetro.agent.amqp_link import BrokerSettings
-from vetro.clouds.interface import Message, Owner, StackChange, StackState
+from vetro.clouds.interface import Owner, StackChange, StackState
+from vetro.clouds.messages import Message
 
 
 def over_amqp(environment: str) -> bool:

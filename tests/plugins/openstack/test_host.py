@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.plugins.openstack.fake import Fake
-from vetro.clouds.interface import Message, NotAvailable, Owner, StackChange
+from vetro.clouds.interface import NotAvailable, Owner, StackChange
 from vetro.clouds.kinds import KindMissing
+from vetro.clouds.messages import Message
 from vetro.engine.host.answer import HostConfigError
 from vetro.engine.host.config import build_host, cloud_of
 from vetro.engine.planning import recorder

@@ -12,7 +12,8 @@ import pytest
 from tests.server.environments.test_power import Street
 from tests.support.moon import moon
 from vetro.clouds import kinds
-from vetro.clouds.interface import Owner, Place
+from vetro.clouds.interface import Owner
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.server.audit.models import AuditRecord

@@ -216,7 +216,7 @@ def test_looking_removes_nothing(house: House, monkeypatch: pytest.MonkeyPatch) 
 
 
 def shop_place(house: House) -> Any:
-    from vetro.clouds.interface import Place
+    from vetro.clouds.kind_protocols import Place
     from vetro.server.setup import config
 
     return Place(directory=config().path("cloud.directory"))

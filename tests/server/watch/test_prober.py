@@ -14,7 +14,8 @@ import pytest
 
 from tests.server.tasks import shop
 from tests.support.host_thread import HostThread
-from vetro.clouds.interface import Message, Owner
+from vetro.clouds.interface import Owner
+from vetro.clouds.messages import Message
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.worker.ports import HostUnavailable
 from vetro.server import sandboxed_workers

@@ -9,10 +9,8 @@ from typing import Any
 
 from vetro.clouds.interface import (
     Catalog,
-    Channel,
     CloudError,
     CloudWait,
-    Message,
     NotAvailable,
     NotFound,
     Owner,
@@ -21,8 +19,9 @@ from vetro.clouds.interface import (
     ServerState,
     StackChange,
     StackState,
-    Veil,
 )
+from vetro.clouds.kind_protocols import Veil
+from vetro.clouds.messages import Channel, Message
 from vetro.clouds.waits import Waits
 from vetro_openstack import catalog, resources, servers
 from vetro_openstack.agents import Agents

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.kind_protocols import Capabilities, Lack, Place, Remark
 from vetro_openstack.settings import OpenStackSettings
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OpenStackKind:
-    """Implements `vetro.clouds.interface.CloudKind`."""
+    """Implements `vetro.clouds.kind_protocols.CloudKind`."""
 
     name = "openstack"
     title = "OpenStack"

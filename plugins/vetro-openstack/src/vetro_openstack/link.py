@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from vetro.clouds.interface import Conflict, NotAvailable, Owner, Veil
+from vetro.clouds.interface import Conflict, NotAvailable, Owner
+from vetro.clouds.kind_protocols import Veil
 from vetro.clouds.waits import Say, Waits, service_text
 from vetro.diagnostics import Text
 from vetro_openstack.errors import Closing, CloudUnreachable, Refused, SignInRefused

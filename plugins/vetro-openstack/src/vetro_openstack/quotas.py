@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vetro.clouds.interface import CloudError, Remark
+from vetro.clouds.interface import CloudError
+from vetro.clouds.kind_protocols import Remark
 from vetro_openstack.link import SERVICES, Link
 from vetro_openstack.settings import OpenStackSettings
 

@@ -24,7 +24,9 @@ from vetro.clouds.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.drivers.processes import Process, process
-from vetro.clouds.interface import Capabilities, Channel, Lack, NotAvailable, Owner, Place
+from vetro.clouds.interface import NotAvailable, Owner
+from vetro.clouds.kind_protocols import Capabilities, Lack, Place
+from vetro.clouds.messages import Channel
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.clouds.stacks.settings import StackSettings
 
@@ -229,7 +231,7 @@ def _taken(lock: IO[bytes], how: int = fcntl.LOCK_EX) -> bool:
 
 
 class ToyKind(DriverKind[StackSettings]):
-    """Implements `vetro.clouds.interface.CloudKind`."""
+    """Implements `vetro.clouds.kind_protocols.CloudKind`."""
 
     name = "toy"
     title = "servers are folders with a process, and nothing keeps them in"

@@ -28,7 +28,7 @@ from vetro.cli.environments.models import names_in, own_draft, present
 from vetro.cli.package_paths import load_packages, source_finder
 from vetro.cli.task_run import chosen_cloud
 from vetro.clouds import kinds
-from vetro.clouds.interface import Place
+from vetro.clouds.kind_protocols import Place
 from vetro.engine.models import put
 from vetro.model.environment import Environment
 from vetro.model.header import id_of

@@ -21,7 +21,7 @@ from vetro.cli.summary import outputs, rows
 from vetro.cli.task_run import chosen_cloud
 from vetro.clouds import kinds
 from vetro.clouds.images.recipe import DEFAULT
-from vetro.clouds.interface import Place
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import BUILD_IMAGE
 from vetro.model.environment import Environment
 from vetro.server.config import cloud_settings

@@ -14,7 +14,8 @@ from vetro.cli.environments.models import newest, own_draft, present
 from vetro.cli.forms.catalog import LocalCatalog
 from vetro.cli.task_run import chosen_cloud
 from vetro.clouds import kinds
-from vetro.clouds.interface import Owner, Place
+from vetro.clouds.interface import Owner
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Diagnostic, Text, decode_messages
 from vetro.engine.host.encryption import Seal

@@ -37,7 +37,8 @@ from vetro.clouds.drivers.values import (
     Text,
     ValueInvalid,
 )
-from vetro.clouds.interface import Channel, Command, Owner, RunningCommand, ServerMetrics
+from vetro.clouds.interface import Command, Owner, RunningCommand, ServerMetrics
+from vetro.clouds.messages import Channel
 
 #: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; UNKNOWN: the machine that has
 #: it does not answer, so nothing is done about it. See `ServerDriver.statuses`.

@@ -23,7 +23,9 @@ from vetro.clouds.guest.commands import configure, get_file, journal, put_file, 
 from vetro.clouds.guest.exec import Output
 from vetro.clouds.guest.running_command import Entry, GuestCommand
 from vetro.clouds.images.store import ImageStore, delete_tree
-from vetro.clouds.interface import Channel, Channels, Command, NotAvailable, Owner, RunningCommand
+from vetro.clouds.interface import Command, NotAvailable, Owner, RunningCommand
+from vetro.clouds.kind_protocols import Channels
+from vetro.clouds.messages import Channel
 
 
 class Guest(Protocol):

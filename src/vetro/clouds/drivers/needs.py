@@ -1,4 +1,4 @@
-"""What resource types need of a cloud, against what it can do (`vetro.clouds.interface.Capabilities`)."""
+"""What resource types need of a cloud, against what it can do (`vetro.clouds.kind_protocols.Capabilities`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from vetro.clouds import kinds
-from vetro.clouds.interface import Capabilities, CloudError, TemplateInvalid
+from vetro.clouds.interface import CloudError, TemplateInvalid
+from vetro.clouds.kind_protocols import Capabilities
 
 #: A capability and how much of it: ``{"volumes": "attach"}``, ``{"floating": True}``.
 Needs = Mapping[str, str | bool]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vetro.clouds.drivers.tools import which
-from vetro.clouds.interface import Remark
+from vetro.clouds.kind_protocols import Remark
 
 #: Bytes that must be free for servers.
 LEAST_ROOM = 1 << 30

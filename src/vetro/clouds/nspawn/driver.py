@@ -30,7 +30,8 @@ from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.drivers.routes import route_to
 from vetro.clouds.guest import first_files
 from vetro.clouds.images.store import ImageStore, delete_tree, use
-from vetro.clouds.interface import Channels, ServerMetrics
+from vetro.clouds.interface import ServerMetrics
+from vetro.clouds.kind_protocols import Channels
 from vetro.clouds.nspawn import border, id_ranges, inotify, links, registry, supervisor
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.networks import Networks

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vetro.clouds.drivers.programs import examine_programs
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.kind_protocols import Capabilities, Lack, Place, Remark
 from vetro.clouds.nspawn import id_ranges, inotify
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind

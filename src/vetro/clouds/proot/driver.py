@@ -27,7 +27,8 @@ from vetro.clouds.drivers.processes import used_below
 from vetro.clouds.guest import first_files
 from vetro.clouds.images import sources
 from vetro.clouds.images.store import ImageStore, use
-from vetro.clouds.interface import Channels, ServerMetrics
+from vetro.clouds.interface import ServerMetrics
+from vetro.clouds.kind_protocols import Channels
 from vetro.clouds.proot.server import ProotServer, copy_tree, link_shims, write_files
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from vetro.clouds.drivers.programs import examine_programs
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Capabilities, Place, Remark
+from vetro.clouds.kind_protocols import Capabilities, Place, Remark
 from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 

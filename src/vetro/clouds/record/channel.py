@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from vetro.clouds.guest.agent_queue import queue_prefix
-from vetro.clouds.interface import Message, NotFound, Owner
+from vetro.clouds.interface import NotFound, Owner
+from vetro.clouds.messages import Message
 from vetro.clouds.record.answers import as_text, result_of, texts_of
 from vetro.clouds.record.store import RecordStore
 
@@ -30,7 +31,7 @@ class Recorder(Protocol):
 
 
 class RecordChannel:
-    """Implements `vetro.clouds.interface.Channel` for one environment."""
+    """Implements `vetro.clouds.messages.Channel` for one environment."""
 
     def __init__(self, driver: Recorder, owner: Owner) -> None:
         self._driver = driver

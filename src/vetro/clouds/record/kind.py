@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vetro.clouds.interface import Capabilities, Lack, Place, Remark
+from vetro.clouds.kind_protocols import Capabilities, Lack, Place, Remark
 from vetro.clouds.record.table import Table
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.clouds.stacks.settings import StackSettings

@@ -11,9 +11,7 @@ from typing import Any
 
 from vetro.clouds.drivers.base import CommandDriver, JournalDriver, MeasuringDriver, RoutingDriver, ServerDriver
 from vetro.clouds.interface import (
-    Capabilities,
     Catalog,
-    Channel,
     CloudError,
     CloudWait,
     Command,
@@ -27,6 +25,8 @@ from vetro.clouds.interface import (
     StackChange,
     StackState,
 )
+from vetro.clouds.kind_protocols import Capabilities
+from vetro.clouds.messages import Channel
 from vetro.clouds.stacks.address_plan import Plan
 from vetro.clouds.stacks.initial_state import seed
 from vetro.clouds.stacks.listing import listed, mark_image, region_named

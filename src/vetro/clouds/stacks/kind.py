@@ -11,7 +11,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from vetro.clouds.interface import Capabilities, Cloud, Lack, Place
+from vetro.clouds.interface import Cloud
+from vetro.clouds.kind_protocols import Capabilities, Lack, Place
 from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SettingsT = TypeVar("SettingsT", bound=StackSettings)
 
 
 class DriverKind(ABC, Generic[SettingsT]):
-    """Implements `vetro.clouds.interface.CloudKind`; subclasses say what sets their servers apart.
+    """Implements `vetro.clouds.kind_protocols.CloudKind`; subclasses say what sets their servers apart.
 
     ``settings`` is a subclass of `StackSettings` with the fields that the driver needs besides.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vetro.clouds.drivers.base import NetworkSpec, ServerDriver
-from vetro.clouds.interface import Capabilities
+from vetro.clouds.kind_protocols import Capabilities
 from vetro.clouds.stacks.addresses import Addresses
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database

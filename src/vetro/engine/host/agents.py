@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from vetro.clouds.interface import Channel, Message
+from vetro.clouds.messages import Channel, Message
 from vetro.engine.host.answer import Abandoned, BadRequest, Handler, Request
 from vetro.engine.host.call_deadlines import Call, Done, Servers, Unwatched, Watch
 from vetro.engine.host.outbox import Outbox

@@ -28,7 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds import kinds
-from vetro.clouds.interface import Channel, Channels, Cloud, Owner, Place, Veil
+from vetro.clouds.interface import Cloud, Owner
+from vetro.clouds.kind_protocols import Channels, Place, Veil
+from vetro.clouds.messages import Channel
 from vetro.clouds.quotas import limits_of
 from vetro.engine.host.answer import HostConfigError
 from vetro.engine.host.encryption import Seal

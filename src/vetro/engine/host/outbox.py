@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from vetro.clouds.interface import Channel, CloudError, Message
+from vetro.clouds.interface import CloudError
+from vetro.clouds.messages import Channel, Message
 
 log = logging.getLogger(__name__)
 

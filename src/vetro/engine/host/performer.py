@@ -14,7 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from vetro.clouds.interface import Channel, Cloud, Owner, ShowsAgents, ShowsWaits
+from vetro.clouds.interface import Cloud, Owner, ShowsAgents, ShowsWaits
+from vetro.clouds.messages import Channel
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request

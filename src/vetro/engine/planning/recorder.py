@@ -19,7 +19,8 @@ from typing import Any
 
 from vetro.clouds import kinds
 from vetro.clouds.drivers.base import Recorder
-from vetro.clouds.interface import Cloud, CloudKind, Owner, Place, StackChange, StackState
+from vetro.clouds.interface import Cloud, Owner, StackChange, StackState
+from vetro.clouds.kind_protocols import CloudKind, Place
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.engine.host.config import cloud_of, quotas_of

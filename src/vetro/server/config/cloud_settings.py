@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vetro.clouds import kinds
 from vetro.clouds.errors import CloudError
-from vetro.clouds.interface import Capabilities, CloudKind, Place
+from vetro.clouds.kind_protocols import Capabilities, CloudKind, Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.server.config.config import Config, ConfigError
 from vetro.server.config.table import SETTINGS

@@ -12,7 +12,8 @@ from concurrent.futures import TimeoutError as TooLate
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner, Place
+from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner
+from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Text
 from vetro.forms.cloud_lists import rows

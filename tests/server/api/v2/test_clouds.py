@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.distribution import broken_kind
 from vetro.clouds import kinds
-from vetro.clouds.interface import Capabilities
+from vetro.clouds.kind_protocols import Capabilities
 from vetro.server import setup
 from vetro.server.config.config import Config
 

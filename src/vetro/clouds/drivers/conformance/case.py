@@ -14,7 +14,8 @@ from unittest import SkipTest
 
 from vetro.clouds.drivers.base import DriverError, NetworkSpec, NicSpec, ServerDriver, ServerSpec, SubnetSpec
 from vetro.clouds.drivers.specification import Specification
-from vetro.clouds.interface import Capabilities, Cloud, Owner, Place, StackChange, StackState
+from vetro.clouds.interface import Cloud, Owner, StackChange, StackState
+from vetro.clouds.kind_protocols import Capabilities, Place
 from vetro.library.stackdata import difference, digest_of, parts_of
 
 OWNER = Owner("project", "e1f2")

@@ -9,7 +9,7 @@ from unittest import SkipTest
 from vetro.clouds import kinds
 from vetro.clouds.drivers.base import GroupSpec, SecurityRule, VolumeSpec
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
-from vetro.clouds.interface import Capabilities, CloudKind
+from vetro.clouds.kind_protocols import Capabilities, CloudKind
 
 #: Writes a line each time that it runs, and shows the server's own name.
 USER_DATA = "#!/bin/sh\necho run >> /root/runs\nhostname > /root/name\n"

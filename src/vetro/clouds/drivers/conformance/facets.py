@@ -31,16 +31,9 @@ from vetro.clouds.drivers.base import (
 )
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
 from vetro.clouds.guest.running_command import send_input
-from vetro.clouds.interface import (
-    Command,
-    MeasuresServers,
-    Message,
-    NotAvailable,
-    NotFound,
-    PowerAction,
-    RunningCommand,
-)
+from vetro.clouds.interface import Command, MeasuresServers, NotAvailable, NotFound, PowerAction, RunningCommand
 from vetro.clouds.interface import Power as Switches
+from vetro.clouds.messages import Message
 from vetro.clouds.quotas import QuotaExceeded
 
 #: Where the servers of these tests serve pages.

@@ -11,7 +11,8 @@ from typing import Any
 
 from vetro.clouds.drivers.needs import require
 from vetro.clouds.drivers.values import short
-from vetro.clouds.interface import Capabilities, CloudError, TemplateInvalid
+from vetro.clouds.interface import CloudError, TemplateInvalid
+from vetro.clouds.kind_protocols import Capabilities
 from vetro.clouds.stacks.convergence.live import LiveStack, TemplateScope
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from vetro.clouds import kinds
-from vetro.clouds.interface import Capabilities
+from vetro.clouds.kind_protocols import Capabilities
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.setup import config

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Schema
 
-from vetro.clouds.interface import Capabilities
+from vetro.clouds.kind_protocols import Capabilities
 from vetro.server.api.answers import clouds
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes

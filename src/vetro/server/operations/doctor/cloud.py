@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vetro.clouds import kinds
-from vetro.clouds.interface import Examines, Place
+from vetro.clouds.kind_protocols import Examines, Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.config import cloud_settings
