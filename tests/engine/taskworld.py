@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent, indent
@@ -102,3 +104,21 @@ def run(
 def attack(launcher: Launcher, path: str, method: str, **args: Any) -> dict[str, Any]:
     """The last frame of a static native method of t.Attacker."""
     return run(launcher, path, kind="call", method=method, on_class={"name": "t.Attacker"}, args=args)
+
+
+def gone(pid: int) -> bool:
+    """Whether a process ends soon: it is told by the kernel, not by looking again and again."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(TIMEOUT * 1000))
+    finally:
+        os.close(handle)
+
+
+def counting(rest: str = "", body: str = "- $.n: $.n + 1\n- Return: $.n") -> dict[str, str]:
+    return main_class(body, rest, "  n: {Contract: $.int().notNull(), Usage: InOut, Default: 0}")

@@ -20,7 +20,7 @@ from cryptography.fernet import Fernet
 
 import vetro
 from tests.clouds.stacks.hostile_templates import places, template
-from tests.clouds.stacks.test_types import CASES
+from tests.clouds.stacks.resources import CASES
 from tests.clouds.stacks.world import hot
 from vetro.clouds.interface import Owner
 from vetro.engine.effect_kinds import KINDS, Answer, answer_of

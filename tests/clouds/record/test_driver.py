@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.stacks.test_types import ref, server, user_data
+from tests.clouds.stacks.resources import ref, server, user_data
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.interface import NotFound, Owner

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.clouds.stacks.test_types import CASES, ref
+from tests.clouds.stacks.resources import CASES, ref
 from vetro.clouds.stacks.types.base import Prop
 from vetro.clouds.stacks.types.registry import TYPES
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.stacks.test_types import NET, VM, attr, ref, server
+from tests.clouds.stacks.resources import NET, VM, attr, ref, server
 from tests.clouds.stacks.world import EMPTY, OWNER, World, hot
 from vetro.clouds.drivers.base import ServerDriver
 from vetro.clouds.interface import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.stacks.test_types import attr, ref, server
+from tests.clouds.stacks.resources import attr, ref, server
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.interface import StackFailed, TemplateInvalid
 from vetro.clouds.stacks.convergence import change_validation

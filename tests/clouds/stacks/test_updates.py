@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.clouds.stacks.test_types import CASES, NET, PORT, VM, VOLUME, attr, ref, server
+from tests.clouds.stacks.resources import CASES, NET, PORT, VM, VOLUME, attr, ref, server
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.interface import StackFailed, TemplateInvalid
 

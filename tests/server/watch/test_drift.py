@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.server.watch.test_watch import PRETENDED, app, instance, made, working
+from tests.server.watch.world import PRETENDED, app, instance, made, working
 from vetro.server.api.answers import environments as answers
 from vetro.server.audit.models import AuditRecord
 from vetro.server.caller import SYSTEM

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.watch.test_watch import TYPE, app, instance, made, states, whole
+from tests.server.watch.world import TYPE, app, instance, made, states, whole
 from vetro.clouds.interface import ServerState
 from vetro.engine.watching import probes
 from vetro.engine.watching.watch import Watch

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.server.watch.test_watch import PRETENDED, app, instance, made
+from tests.server.watch.world import PRETENDED, app, instance, made
 from vetro.clouds.interface import Owner, ServerMetrics, ServerState
 from vetro.engine.watching import looks, targets
 from vetro.engine.watching.watch import Watch

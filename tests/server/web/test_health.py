@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.server.watch.test_watch import PRETENDED, app, component, instance, made, watched
+from tests.server.watch.world import PRETENDED, app, component, instance, made, watched
 from vetro.server.environments import power
 from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
