@@ -65,7 +65,7 @@ def ensure() -> None:
             continue
         if wanted:
             blobs.put(loaded.blob)
-        classes = {n: {"ancestors": a, "abstract": m} for n, (a, m) in _ancestors(loaded).items()}
+        classes = _classes()[loaded.name]
         with transaction.atomic():
             Package.objects.filter(fqn=row.fqn, embedded=True).delete()
             if wanted:
@@ -73,14 +73,18 @@ def ensure() -> None:
                 store_new(NewPackage(Package(**fields), classes))
 
 
-def _ancestors(loaded: object) -> dict[str, tuple[list[str], bool]]:
-    """Class -> (its ancestors, whether it cannot be picked). Our own packages: linked in this process."""
+@cache
+def _classes() -> dict[str, dict[str, dict[str, object]]]:
+    """Package -> class -> its ancestors, and whether it cannot be picked. Our own packages: linked in this process."""
     session = muranopl.Engine(core_packages()).session()
     try:
-        found = {}
-        for name in loaded.classes:  # type: ignore[attr-defined]
-            kind = session.types.in_package(loaded, name)
-            found[name] = list(dict.fromkeys(a.name for a in kind.ancestors[1:])), kind.is_meta
+        found: dict[str, dict[str, dict[str, object]]] = {}
+        for loaded in core_packages():
+            kinds = {name: session.types.in_package(loaded, name) for name in loaded.classes}
+            found[loaded.name] = {
+                name: {"ancestors": list(dict.fromkeys(a.name for a in kind.ancestors[1:])), "abstract": kind.is_meta}
+                for name, kind in kinds.items()
+            }
         return found
     finally:
         session.close()
