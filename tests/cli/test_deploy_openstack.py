@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import Place
 from tests.plugins.openstack.fake import Fake
+from tests.plugins.openstack.strict import Strict
 
 SITE = """\
 Namespaces: {=: t, std: io.murano}
@@ -29,6 +30,22 @@ Methods:
       - $.said: $stack.output().get(o)
 """
 
+FARM = """\
+Namespaces: {=: t, std: io.murano}
+Name: Farm
+Extends: std:Application
+Properties:
+  flavor: {Contract: $.string().notNull()}
+Methods:
+  deploy:
+    Body:
+      - $stack: $.find(std:Environment).stack
+      - $stack.updateTemplate(dict(resources => dict(web => dict(type => 'OS::Nova::Server', properties => dict(
+          name => web, image => 'ubuntu-24', key_name => ops, flavor => $.flavor,
+          networks => list(dict(network => corp)))))))
+      - $stack.push()
+"""
+
 
 @pytest.fixture
 def fake() -> Iterator[Fake]:
@@ -39,9 +56,13 @@ def fake() -> Iterator[Fake]:
 
 @pytest.fixture
 def place(here: Path, fake: Fake) -> Place:
+    write_package(here / "site", {"t.Site": SITE})
+    return workspace(here, fake)
+
+
+def workspace(here: Path, fake: Fake) -> Place:
     made = Place(here)
     made.root.mkdir()
-    write_package(here / "site", {"t.Site": SITE})
     (made.root / "vetro.toml").write_text(
         "[cloud.openstack]\n"
         f"auth_url = '{fake.url}'\nusername = 'worker'\npassword = '{fake.password}'\nproject_name = 'p'\n"
@@ -75,3 +96,23 @@ def test_an_openstack_that_nobody_named(place: Place, fake: Fake) -> None:
     place.ok("env", "resume", "e")
     (stack,) = fake.stacks.values()
     assert stack["body"]["template"]["outputs"]["o"]["value"] == "one"
+
+
+def test_a_plan_names_what_the_openstack_has(here: Path) -> None:
+    with Strict() as fake:
+        place = workspace(here, fake)
+        write_package(here / "farm", {"t.Farm": FARM})
+        command = ["deploy", str(here / "farm"), "--env", "e", "--set"]
+        for flavor, told, done in (
+            ("gp1.small", "+ web  (OS::Nova::Server)", ("created", ())),
+            ("gp1.large", "~ web  (OS::Nova::Server): flavor", ("changed", ("flavor",))),
+        ):
+            asked = len(fake.asked)
+            said = place.ok(*command, f"flavor={flavor}", "--plan").output
+            assert told in said, said
+            assert {method for method, _ in fake.asked[asked:]} == {"GET"}
+            place.ok(*command, f"flavor={flavor}")
+            assert fake.done[-1]["web"] == done
+        for options in (["--plan"], []):
+            assert "m1.tiny" in place.refused(*command, "flavor=m1.tiny", *options)
+        assert len(fake.done) == 2

@@ -144,6 +144,8 @@ class ResourceState:
     status: str
     #: Resources that it was made after: their ids.
     uses: Sequence[str] = ()
+    #: The id of what was made; '' where that is not known.
+    physical: str = ""
 
 
 @runtime_checkable

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -114,6 +116,20 @@ def test_unknown_types_are_inert_where_settings_say_so(make_world: Callable[...,
     world = make_world(settings=StackSettings(inert_types=True))
     got = world.outputs({"x": {"type": "Old::Thing", "properties": {"a": 1}}}, {"id": ref("x"), "a": attr("x", "any")})
     assert got["id"] and got["a"] is None
+
+
+def test_what_a_stack_was_made_of_may_be_gone_from_the_catalog(make_world: Callable[..., World]) -> None:
+    """The machine has another image by now: the server runs on, and everything else of the stack can be changed."""
+    first = make_world(settings=StackSettings(images=[{"name": "special"}]))
+    first.push(hot({"vm": server(image="special")}))
+    first.cloud.close()
+    with closing(sqlite3.connect(first.cloud.directory / "cloud.db")) as database, database:
+        assert database.execute("DELETE FROM records WHERE kind = 'image' AND name = 'special'").rowcount == 1
+    world = make_world()
+    world.push(hot({"vm": server(image="special"), "net": {"type": "OS::Neutron::Net"}}))
+    assert [one.status for one in world.cloud.servers(OWNER)] == ["ACTIVE"]
+    with pytest.raises(TemplateInvalid, match="there is no image 'special'"):
+        world.push(hot({"vm": server(image="special"), "other": server(image="special")}))
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,11 @@ def test_a_plan_of_servers_knows_them_by_their_ids_and_states(
         "resources": {"web": server},
         "outputs": {"id": {"value": {"get_resource": "web"}}, "address": {"value": "192.0.2.7"}},
     }
-    with Fake("compute") as fake:
+    with Fake("compute", "image") as fake:
+        fake.lists = {
+            "nova": {"/flavors/detail": {"flavors": [{"id": "1", "name": "m1.small"}]}},
+            "glance": {"/images": {"images": [{"id": "2", "name": "debian-12-murano"}]}},
+        }
         shown = Fake._shown
 
         def resolved(self: Fake, row: dict[str, Any]) -> dict[str, Any]:

@@ -63,13 +63,17 @@ def test_stacks_and_what_is_in_them(fake: Fake, cloud: OpenStackCloud) -> None:
             f"resource:{top}:server", f"stack:{top}", "server", "OS::Nova::Server", "CREATE_COMPLETE",
             (f"resource:{top}:group",),
         ),
-        ResourceState(f"resource:{top}:group", f"stack:{top}", "group", "OS::Heat::ResourceGroup", "CREATE_COMPLETE"),
         ResourceState(
-            f"resource:{top}:ip", f"stack:{top}", "ip", "OS::Neutron::FloatingIP", "CREATE_COMPLETE",
-            (f"resource:{top}:server",),
+            f"resource:{top}:group", f"stack:{top}", "group", "OS::Heat::ResourceGroup", "CREATE_COMPLETE",
+            physical="inner",
         ),
         ResourceState(
-            "resource:inner:port", f"resource:{top}:group", "port", "OS::Neutron::Port", "CREATE_IN_PROGRESS"
+            f"resource:{top}:ip", f"stack:{top}", "ip", "OS::Neutron::FloatingIP", "CREATE_COMPLETE",
+            (f"resource:{top}:server",), "p-ip",
+        ),
+        ResourceState(
+            "resource:inner:port", f"resource:{top}:group", "port", "OS::Neutron::Port", "CREATE_IN_PROGRESS",
+            physical="p-port",
         ),
     ]  # fmt: skip
     assert [found.type for found in cloud.resources(Owner("project", "Another"))] == ["stack"]

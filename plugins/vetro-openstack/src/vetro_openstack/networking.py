@@ -44,6 +44,7 @@ class Networking:
             "external_of_network": lambda: _external_of_network(link, _text(args, "network")),
             "networks": lambda: _all(link, "networks"),
             "subnets": lambda: _all(link, "subnets"),
+            "routers": lambda: self._routers(link),
             "ports": lambda: _all(link, "ports"),
             "extensions": lambda: (link.get("network", "/extensions") or {}).get("extensions") or [],
         }
@@ -65,9 +66,14 @@ class Networking:
         return str(found["id"])
 
     def _find_router(self, link: Link) -> dict[str, Any] | None:
+        return next(iter(self._routers(link, name=self._settings.router)), None)
+
+    def _routers(self, link: Link, **params: str) -> list[dict[str, Any]]:
+        """Those of the project: an administrator's user sees them all."""
         project = link.project()
-        rows = link.pages("network", "/routers", "routers", name=self._settings.router)
-        return next((row for row in rows if row.get("tenant_id", row.get("project_id")) == project), None)
+        return [
+            row for row in _all(link, "routers", **params) if row.get("tenant_id", row.get("project_id")) == project
+        ]
 
     def _make_router(self, link: Link) -> dict[str, Any]:
         name, wanted = self._settings.router, self._settings.external_network

@@ -46,6 +46,7 @@ def _rows(rows: list[dict[str, Any]], stack: str, top: str) -> Iterator[Resource
             str(row.get("resource_type") or ""),
             str(row.get("resource_status") or ""),
             tuple(uses.get(own, ())),
+            str(row.get("physical_resource_id") or ""),
         )
 
 

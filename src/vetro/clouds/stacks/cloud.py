@@ -36,7 +36,7 @@ from vetro.clouds.stacks.operations import Stacks
 from vetro.clouds.stacks.reservations import used
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.settings import StackSettings
-from vetro.clouds.stacks.state.database import Database
+from vetro.clouds.stacks.state.database import Database, Elsewhere
 from vetro.clouds.stacks.state.inventory import Inventory, Kind, Record
 from vetro.clouds.stacks.state.rows import State
 from vetro.clouds.stacks.types.server import addresses
@@ -58,6 +58,7 @@ class StackCloud:
         capabilities: Capabilities | None = None,
         kind: str = "",
         sweeps: bool = True,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there
         unless ``sweeps`` is false.
@@ -65,6 +66,7 @@ class StackCloud:
         ``driver`` makes the servers; the cloud closes it at its end. ``quotas``: the most that each project may have
         (`vetro.clouds.quotas`), no limit where none is given. ``capabilities``: templates that need more are refused;
         None: the driver refuses what it cannot do. ``kind``: what has these, where it is another one.
+        ``elsewhere`` is closed with this cloud, which has nothing from the beginning then but what that has.
         Raises `StateUnusable`.
         """
         directory = Path(directory)
@@ -72,8 +74,10 @@ class StackCloud:
         self._settings = settings or StackSettings()
         self._database = Database(directory / "cloud.db")
         try:
-            seed(self._database, self._settings, directory)
-            offer(self._database, self._settings)
+            self._database.elsewhere = elsewhere
+            if elsewhere is None:
+                seed(self._database, self._settings, directory)
+                offer(self._database, self._settings)
             self._services = Services(
                 directory, self._database, driver, self._settings, clock, dict(quotas or {}), capabilities, kind
             )
@@ -348,6 +352,8 @@ class StackCloud:
         """See `Cloud.close`."""
         self._services.closing.set()
         self.driver.close()
+        if self._database.elsewhere is not None:
+            self._database.elsewhere.close()
         self._database.close()
 
     def __enter__(self) -> StackCloud:

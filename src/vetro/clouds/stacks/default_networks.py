@@ -26,6 +26,8 @@ def default_router_id(settings: StackSettings, region: str, project: str) -> str
 def ensure_defaults(database: Database, settings: StackSettings, region: str, project: str) -> None:
     """Makes router and network of a project in a region, once: what it deleted stays away."""
     mark = f"defaults/{region}/{project}"
+    if database.elsewhere is not None:
+        return  # it has what it has
     if mark in database.known or database.row("SELECT 1 FROM meta WHERE key = ?", (mark,)) is not None:
         database.known.add(mark)
         return

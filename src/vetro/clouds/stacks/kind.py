@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vetro.clouds.images.store import ImageStore
     from vetro.clouds.stacks.cloud import StackCloud
     from vetro.clouds.stacks.listing import Listing
+    from vetro.clouds.stacks.state.database import Elsewhere
 
 #: What `GuestKind.missing` says where servers could run, had they an image, and what to do then.
 NO_IMAGE = "there is no image yet"
@@ -58,9 +59,15 @@ class DriverKind(ABC, Generic[SettingsT]):
         return self.opened(settings, place)
 
     def opened(
-        self, settings: SettingsT, place: Place, able: Capabilities | None = None, plays: str = ""
+        self,
+        settings: SettingsT,
+        place: Place,
+        able: Capabilities | None = None,
+        plays: str = "",
+        elsewhere: Elsewhere | None = None,
     ) -> StackCloud:
-        """The same as `open`, as what it is. It may play a cloud of another kind: what that can do, its name."""
+        """The same as `open`, as what it is. It may play a cloud of another kind: what that can do, its name, and what
+        it has where it is no cloud around a driver."""
         from vetro.clouds.stacks.cloud import StackCloud  # many modules, for who opens one only
 
         driver = self.driver(settings, place)
@@ -74,6 +81,7 @@ class DriverKind(ABC, Generic[SettingsT]):
                 capabilities=able,
                 kind=plays,
                 sweeps=place.sweeps,
+                elsewhere=elsewhere,
             )
         except BaseException:
             driver.close()

@@ -17,7 +17,8 @@ from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory, Kind
 
-_KINDS: Mapping[Catalog, Kind] = {
+#: The kind of records that each list has.
+KINDS: Mapping[Catalog, Kind] = {
     "images": "image",
     "flavors": "flavor",
     "keypairs": "keypair",
@@ -50,11 +51,11 @@ def listed(
     """See `vetro.clouds.interface.Cloud.catalog`. Private halves of key pairs are left out; where the cloud
     ``executes`` what packages say, images that only a recorder can run."""
     region = region_named(settings, region)
-    if what not in _KINDS:
-        raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(_KINDS)}")
+    if what not in KINDS:
+        raise QueryInvalid(f"there is no catalog of '{what}'; there are {', '.join(KINDS)}")
     if what in ("networks", "subnets"):
         ensure_defaults(database, settings, region, owner.project)
-    found = Inventory(database, region, owner.project).all(_KINDS[what])
+    found = Inventory(database, region, owner.project).all(KINDS[what])
     return [
         {key: value for key, value in item.items() if key != "private_key"}
         for item in found

@@ -41,6 +41,7 @@ class Networking:
             "external_of_network": lambda: self.external_of_network(_text(args, "network")),
             "networks": self.networks,
             "subnets": lambda: self._things.all("subnet"),
+            "routers": lambda: self._things.all("router"),
             "ports": lambda: self._things.all("port"),
             "extensions": lambda: [{"alias": alias, "name": alias, "description": ""} for alias in _EXTENSIONS],
         }

@@ -148,7 +148,7 @@ def server_spec(things: Inventory, server: Record, user_data: str | None = None)
         metadata=server["metadata"],
         nics=tuple(nic_spec(things, things.get("port", port)) for port in server["ports"]),
         volumes=tuple(volumes),
-        key=(key["name"], key["public_key"]) if key else None,
+        key=(key["name"], key["public_key"]) if key and key["public_key"] else None,
         queue=server.get("queue"),
     )
 

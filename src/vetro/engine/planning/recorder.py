@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +19,37 @@ from typing import Any
 
 from vetro.clouds import kinds
 from vetro.clouds.drivers.base import Recorder
-from vetro.clouds.interface import Cloud, Owner, StackChange, StackState
+from vetro.clouds.interface import Cloud, Owner, ShowsResources, StackChange, StackState
 from vetro.clouds.kind_protocols import CloudKind, Place
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.specs import user_data_id
+from vetro.clouds.stacks.state.inventory import fixed_id
+from vetro.clouds.stacks.types.ports import auto_port_id
 from vetro.engine.host.config import cloud_of, quotas_of
+from vetro.engine.planning.names import CHOSEN, Names
 from vetro.library.stackdata import digest_of, parts_of
 
 #: What was there before the plan: ``{stacks: [[region, name, [[section, key, value], ...],
-#: {name of a resource: [id, type, properties]}], ...], servers: {id: state}}``.
+#: {name of a resource: [id, type, properties]}], ...], servers: {id: state}, own: [id, ...]}``.
 BEFORE = "before.json"
 #: How clouds write ids.
 _ID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+
+#: Networks that a server has at most by itself, far beyond what any cloud allows.
+_MOST_PORTS = 64
+#: Settings of networks that clouds of any kind may have.
+_SHARED = (
+    "router",
+    "external_network",
+    "create_router",
+    "plan_ipv4",
+    "plan_ipv6",
+    "max_networks",
+    "max_hosts",
+    "dns_ipv4",
+    "dns_ipv6",
+)
 
 #: States of servers that do not run. ``BUILD`` is told by the copied state itself.
 _OFF = frozenset({"SHUTOFF", "ERROR", "UNKNOWN"})
@@ -55,19 +74,22 @@ def make(settings: Mapping[str, Any], owner: Owner) -> Cloud:
     folder = Path(settings["folder"])
     real = settings["real"]
     begun = (folder / BEFORE).exists()
+    own: Collection[str] = json.loads((folder / BEFORE).read_text("utf-8"))["own"] if begun else ()
+    names = Names(lambda: cloud_of(real, owner), owner, own)
     if not begun:
         if isinstance(_kind(real), DriverKind):
             _copy(real, owner, folder)
         else:
-            _ask(real, owner, folder)
-    cloud = _open(folder, real)
+            names, own = _ask(real, owner, folder)
+    cloud = _open(folder, real, names)
     try:
         if not begun:
             found = content_of(cloud, owner)
             stacks = [[*name, [[*part, value] for part, value in parts.items()], found.resources.get(name, {})]
                       for name, parts in found.stacks.items()]  # fmt: skip
             draft = folder / f".{BEFORE}"
-            draft.write_text(json.dumps({"stacks": stacks, "servers": found.servers}), encoding="utf-8")
+            content = {"stacks": stacks, "servers": found.servers, "own": sorted(own)}
+            draft.write_text(json.dumps(content), encoding="utf-8")
             draft.rename(folder / BEFORE)
         return cloud
     except BaseException:
@@ -77,8 +99,8 @@ def make(settings: Mapping[str, Any], owner: Owner) -> Cloud:
 
 @contextmanager
 def opened(folder: Path, real: Mapping[str, Any]) -> Iterator[StackCloud]:
-    """The recorder after the plan."""
-    with closing(_open(folder, real)) as cloud:
+    """The recorder after the plan; no other cloud is asked."""
+    with closing(_open(folder, real, Names(None, Owner("", "")))) as cloud:
         yield cloud
 
 
@@ -116,26 +138,28 @@ def _kind(real: Mapping[str, Any]) -> CloudKind | None:
     return None if ":" in name else kinds.find(name)
 
 
-def _open(folder: Path, real: Mapping[str, Any]) -> StackCloud:
+def _open(folder: Path, real: Mapping[str, Any], names: Names) -> StackCloud:
+    """``names``: of a cloud that is none around a driver; the recorder closes it."""
     kind = kinds.find(kinds.RECORD)
     assert isinstance(kind, DriverKind)
     target = _kind(real)
     able = None if target is None else target.capabilities(target.settings.from_json(real.get("settings") or {}))
     settings = kind.settings.from_json(_settings(real))
-    return kind.opened(settings, Place(directory=folder, quotas=quotas_of(real)), able, target.name if target else "")
+    place = Place(directory=folder, quotas=quotas_of(real))
+    own = isinstance(target, DriverKind)
+    return kind.opened(settings, place, able, target.name if target else "", None if own else names)
 
 
 def _settings(real: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a recorder that plays the real cloud."""
     kind = _kind(real)
-    if kind is None:
-        return {}
-    settings = kind.settings.from_json(real.get("settings") or {})
+    settings = None if kind is None else kind.settings.from_json(real.get("settings") or {})
     if isinstance(kind, DriverKind):
         return kind.shared_settings(settings)
     # What it has of regions it can name; its types of resources are not known here.
     regions = [name for name in (getattr(settings, "region", ""), *getattr(settings, "regions", ())) if name]
-    return {"regions": list(dict.fromkeys(regions)), "inert_types": True}
+    shared = {name: getattr(settings, name) for name in _SHARED if hasattr(settings, name)}
+    return {**shared, "regions": list(dict.fromkeys(regions)), "inert_types": True, "private_network": CHOSEN}
 
 
 def _copy(real: Mapping[str, Any], owner: Owner, folder: Path) -> None:
@@ -159,23 +183,34 @@ def _copy(real: Mapping[str, Any], owner: Owner, folder: Path) -> None:
         _recorder(cloud).adopt(known, states)
 
 
-def _ask(real: Mapping[str, Any], owner: Owner, folder: Path) -> None:
-    """Makes the stacks of another cloud in the recorder, with the ids that they have there.
+def _ask(real: Mapping[str, Any], owner: Owner, folder: Path) -> tuple[Names, Collection[str]]:
+    """Makes the stacks of another cloud in the recorder, with the ids that they have there; gives what it has under
+    its names, and these ids.
 
-    Whoever asks the real cloud for a thing by its id asks the recorder by the same one.
+    Whoever asks the real cloud for a thing by its id asks the recorder by the same one. What the templates name was
+    there when they were pushed, whatever the cloud has now.
     """
     ids: dict[str, str] = {}
     outputs: list[tuple[str, str, Mapping[str, Any]]] = []
-    with opened(folder, real) as cloud, closing(cloud_of(real, owner)) as theirs:
-        for (region, name), state in _stacks(theirs, owner):
-            parts = parts_of(state.template, state.parameters)
-            put = [[*part, value] for part, value in parts.items()]
-            made = cloud.push_stack(owner, region, name, StackChange(digest_of(parts), None, put, []))
-            ids |= _same(made.outputs, state.outputs)
-            outputs.append((region, name, state.outputs))
-        found = {(server.region, server.name): server for server in theirs.servers(owner)}
-        mine = {server.id: found.get((server.region, server.name)) for server in cloud.servers(owner)}
-        ids |= {id: server.id for id, server in mine.items() if server is not None}
+    with closing(cloud_of(real, owner)) as theirs:
+        made = _made(theirs, owner)
+        own = {id for resources in made.values() for id in resources.values()}
+        names = Names(lambda: cloud_of(real, owner), owner, own, there=True)
+        with closing(_open(folder, real, names)) as cloud:
+            for (region, name), state in _stacks(theirs, owner):
+                parts = parts_of(state.template, state.parameters)
+                put = [[*part, value] for part, value in parts.items()]
+                pushed = cloud.push_stack(owner, region, name, StackChange(digest_of(parts), None, put, []))
+                ids |= _same(pushed.outputs, state.outputs)
+                outputs.append((region, name, state.outputs))
+            for place, states in cloud.resources_of(owner).items():
+                physical = made.get(_shown(*place), {})
+                ids |= {one.id: physical[one.name] for one in states if _ID.fullmatch(physical.get(one.name, ""))}
+            found = {(server.region, server.name): server for server in theirs.servers(owner)}
+            mine = {server.id: found.get((server.region, server.name)) for server in cloud.servers(owner)}
+            ids |= {id: server.id for id, server in mine.items() if server is not None}
+            own |= {server.id for server in found.values()}
+            ids |= _derived(ids, {server.id for server in cloud.servers(owner)})
     for file in ("cloud.db", "record.db"):
         _rename(folder / file, ids)
     with closing(sqlite3.connect(folder / "cloud.db")) as database, database:
@@ -183,10 +218,38 @@ def _ask(real: Mapping[str, Any], owner: Owner, folder: Path) -> None:
             of = "stack = (SELECT id FROM stacks WHERE project = ? AND region = ? AND name = ? AND parent = '')"
             rows = [(json.dumps(value), key, owner.project, region, name) for key, value in told.items()]
             database.executemany(f"UPDATE outputs SET value = ? WHERE key = ? AND {of}", rows)
+        database.executemany("DELETE FROM records WHERE id = ?", [(id,) for id in names.outlived])
     with opened(folder, real) as cloud:
         # Such a cloud starts nothing by itself when a stack is pushed, whatever its servers are.
         off = [ids.get(id, id) for id, server in mine.items() if server is None or server.status in _OFF]
         _recorder(cloud).adopt(cloud.agents(), dict.fromkeys(off, "SHUTOFF"))
+    return Names(lambda: cloud_of(real, owner), owner, own, listed=names.listed), own
+
+
+def _made(cloud: Cloud, owner: Owner) -> dict[str, dict[str, str]]:
+    """Of each stack, as it is shown: name of a resource -> id of what was made, where the cloud tells."""
+    found: dict[str, dict[str, str]] = {}
+    stacks: dict[str | None, str] = {}
+    for one in cloud.resources(owner) if isinstance(cloud, ShowsResources) else ():
+        if one.owner is None:
+            stacks[one.id] = one.name
+        elif one.owner in stacks and one.physical:
+            found.setdefault(stacks[one.owner], {})[one.name] = one.physical
+    return found
+
+
+def _shown(region: str, name: str) -> str:
+    """What `ShowsResources` calls a stack."""
+    return f"{name} ({region})" if region else name
+
+
+def _derived(ids: Mapping[str, str], servers: Collection[str]) -> dict[str, str]:
+    """Ids of records that follow from these."""
+    found = {fixed_id("port", old): fixed_id("port", new) for old, new in ids.items()}
+    for old in servers & ids.keys():
+        found[user_data_id(old)] = user_data_id(ids[old])
+        found |= {auto_port_id(old, place): auto_port_id(ids[old], place) for place in range(_MOST_PORTS)}
+    return found
 
 
 def _same(mine: Any, theirs: Any) -> dict[str, str]:
@@ -207,14 +270,12 @@ def _same(mine: Any, theirs: Any) -> dict[str, str]:
 def _rename(file: Path, ids: Mapping[str, str]) -> None:
     """Puts other ids into all texts of a database: ids of clouds are part of no other text by accident."""
     with closing(sqlite3.connect(file)) as database, database:
+        database.create_function("renamed", 1, lambda text: _ID.sub(lambda id: ids.get(id[0], id[0]), text))
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for table in tables if ids else ():
             columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[2] == "TEXT"]
             for column in columns:
-                database.executemany(
-                    f"UPDATE {table} SET {column} = replace({column}, ?, ?) WHERE instr({column}, ?)",
-                    [(old, new, old) for old, new in ids.items()],
-                )
+                database.execute(f"UPDATE {table} SET {column} = renamed({column}) WHERE {column} LIKE '%-%-%-%-%'")
 
 
 def _recorder(cloud: StackCloud) -> Recorder:

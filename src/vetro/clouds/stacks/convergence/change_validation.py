@@ -12,7 +12,6 @@ from typing import Any
 from vetro.clouds.drivers.needs import require
 from vetro.clouds.drivers.values import short
 from vetro.clouds.interface import CloudError, TemplateInvalid
-from vetro.clouds.kind_protocols import Capabilities
 from vetro.clouds.stacks.convergence.live import LiveStack, TemplateScope
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory
@@ -39,11 +38,13 @@ class ChangeValidation:
     """One change of one stack."""
 
     def __init__(self, live: LiveStack, things: Inventory, services: Services, *, stored: bool = False) -> None:
-        """``stored``: it is read back as it was taken in before, when the cloud may have been able to do more."""
+        """``stored``: it is read back as it was taken in before, when the cloud may have been able to do more, and had
+        what it names.
+        """
         self.live = live
         self.things = things
         self.services = services
-        self.able = None if stored else services.capabilities
+        self._stored = stored
         self._resources: dict[str, None] = {}
         self._outputs: dict[str, None] = {}
         self._values: dict[str, None] = {}
@@ -277,9 +278,13 @@ class ChangeValidation:
                 self._references(name)
         needed = [name for name in self._resources if live.enabled(name) and any(True for _ in live.dependents(name))]
         check_cycles(needed, live.needs)
-        for name in {**self._resources, **self._values}:
+        if self._stored:
+            return
+        # Foreign clouds look at all of a template at each change of it.
+        foreign = self.services.database.elsewhere is not None
+        for name in live.definitions if foreign else {**self._resources, **self._values}:
             if live.enabled(name):
-                check_properties(live, name, self.things, self.services, self.able)
+                check_properties(live, name, self.things, self.services)
 
     def _references(self, name: str) -> None:
         live = self.live
@@ -324,16 +329,14 @@ def _joined(definition: template.ResourceDef, actual: str) -> frozenset[template
     )
 
 
-def check_properties(
-    live: LiveStack, name: str, things: Inventory, services: Services, able: Capabilities | None
-) -> None:
+def check_properties(live: LiveStack, name: str, things: Inventory, services: Services) -> None:
     """Checks what is known of the properties of one resource. Raises `TemplateInvalid` with the place."""
     definition, actual = live.definitions[name], live.types[name]
     where = f"resources.{name}"
     values: dict[str, Any] = {}
     known: set[str] = set()
     scope = TemplateScope(live)
-    inert = services.settings.inert_types
+    inert, able = services.settings.inert_types, services.capabilities
     for key, raw in definition.properties.items():
         try:
             values[key] = resolve(raw, scope)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from vetro.clouds.stacks import reservations
 from vetro.clouds.stacks.state.file import StateFile
@@ -51,6 +51,22 @@ CREATE TABLE leases (cidr TEXT PRIMARY KEY, project TEXT NOT NULL, subnet TEXT N
 """
 
 
+class Elsewhere(Protocol):
+    """Another cloud, whose records this one has, too: it plays it in a plan. Raises `CloudError`."""
+
+    def fetch(self, database: Database, region: str, kind: str) -> None:
+        """Puts in what the other cloud has of a kind in a region; called before each look."""
+        ...  # pragma: no cover - protocol
+
+    def stand_in(self, database: Database, region: str, kind: str, ref: str) -> dict[str, Any] | None:
+        """What stands for something that has to be there and is not; None: it is missing."""
+        ...  # pragma: no cover - protocol
+
+    def close(self) -> None:
+        """Lets the other cloud go."""
+        ...  # pragma: no cover - protocol
+
+
 class Database(StateFile):
     """Stacks, what they consist of, and what servers, networks and addresses there are."""
 
@@ -67,6 +83,8 @@ class Database(StateFile):
         self.fixed: dict[tuple[str, str, str], dict[str, Any]] = {}
         #: What was found to be there, and is never undone: see `vetro.clouds.stacks.default_networks`.
         self.known: set[str] = set()
+        #: Whose records there are besides.
+        self.elsewhere: Elsewhere | None = None
         super().__init__(path)
 
     def _prepare(self) -> None:

@@ -122,6 +122,8 @@ class Inventory:
         return found
 
     def _find(self, kind: Kind, ref: str) -> Record | None:
+        if self.database.elsewhere is not None:
+            self.database.elsewhere.fetch(self.database, self.region, kind)
         row = self.database.row(
             "SELECT body, project, environment FROM records WHERE id = ? AND region = ? AND kind = ?",
             (ref, self.region, kind),
@@ -153,6 +155,8 @@ class Inventory:
     def get(self, kind: Kind, ref: str) -> Record:
         """A record by id or name. Raises `NotFound`, `Conflict`."""
         found = self.find(kind, ref)
+        if found is None and self.database.elsewhere is not None:
+            found = self.database.elsewhere.stand_in(self.database, self.region, kind, ref)
         if found is None:
             where = f" in region '{self.region}'" if self.region else ""
             raise NotFound(f"there is no {word(kind)} {short(ref)}{where}")
@@ -160,6 +164,8 @@ class Inventory:
 
     def all(self, kind: Kind, *, parent: str | None = None, holder: str | None = None) -> list[Record]:
         """All records of a kind in a stable order, or those that have a parent or holder (ids)."""
+        if self.database.elsewhere is not None:
+            self.database.elsewhere.fetch(self.database, self.region, kind)
         where, values = "kind = ? AND region = ?", [kind, self.region]
         if parent is not None:
             where, values = where + " AND parent = ? AND parent != ''", [*values, parent]

@@ -42,7 +42,7 @@ def group_record(id: str, name: str, description: str, project: str, rules: list
 def default_group(call: Call) -> Record:
     """The project's group for ports that name none: its members reach each other. Made when it is first needed."""
     id = fixed_id("security_group", call.owner.project, call.region, "default")
-    found = call.things.find("security_group", id)
+    found = call.things.find("security_group", id) or call.things.find("security_group", "default")
     if found is None:
         rules = [
             {"direction": "ingress", "ethertype": kind, "protocol": None, "remote_group_id": id}

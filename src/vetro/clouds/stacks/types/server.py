@@ -211,7 +211,7 @@ class Server(ResourceType):
         flavor = call.things.get("flavor", props["flavor"])
         if image is not None:
             for what, unit in (("min_ram", "ram"), ("min_disk", "disk")):
-                if (image.get(what) or 0) > flavor[unit]:
+                if 0 < flavor[unit] < (image.get(what) or 0):  # 0: as much as the image takes
                     raise ResourceFailed(
                         f"the flavor {flavor['name']} is too small for the image {image['name']}: {unit} must be at"
                         f" least {image[what]}"
