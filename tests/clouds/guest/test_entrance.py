@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
+import errno
 import os
 import shutil
 import signal
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import call_filters
 from tests.support.needs import need, needs
 from vetro.clouds.guest import entrance
 from vetro.clouds.guest.exec import entering
@@ -94,26 +97,62 @@ def test_a_command_brings_nothing_of_this_machine(leader: int) -> None:
     assert "A=b c" in lines and not any(line.startswith("PYTEST") for line in lines)
 
 
-#: Looks for a key of a name in the keys of the session: -1 when there is none.
-_SEARCH = "my ($kind, $name) = ('user', 'vetro-test'); print syscall({}, 10, -3, $kind, $name, 0)"
-
-
-@needs(shutil.which("perl"), "perl, which asks the kernel for keys")
 def test_a_command_has_none_of_this_machine_s_keys(leader: int) -> None:
+    """It may not even ask for keys, but the kernel uses those of the session for it."""
     keyctl = entrance._KEYCTL[os.uname().machine]
-    search = ["perl", "-e", _SEARCH.format(keyctl)]  # the guest's root may not run our Python
     have = (
         "import ctypes, os, sys; libc = ctypes.CDLL(None)\n"
         f"libc.syscall({keyctl}, 1, None, 0, 0, 0)\n"
         f"if libc.syscall({keyctl - 2}, b'user', b'vetro-test', b'secret', 6, -3) < 0: sys.exit(9)\n"
         "os.execvp(sys.argv[1], sys.argv[1:])\n"
     )
-    host = subprocess.run([sys.executable, "-c", have, *search], capture_output=True, text=True)
-    if host.returncode == 9:
+    host, _, code = said([sys.executable, "-c", have, "cat", "/proc/keys"])
+    if code == 9:
         need("this kernel keeps no keys")
-    assert int(host.stdout) > 0
-    out, error, _ = said([sys.executable, "-c", have, *entering(leader, [], search, {})])
-    assert out == b"-1", error
+    assert b" vetro-test: " in host
+    out, error, code = said([sys.executable, "-c", have, *entering(leader, [], ["cat", "/proc/keys"], {})])
+    assert b"vetro-test" not in out and code == 0, error
+
+
+#: Calls with their arguments, and what becomes of them. The last ones: newer than any, of x32, of the kernel's audit.
+_TRIED = {
+    "add_key": (248, errno.EPERM), "keyctl": (250, errno.EPERM), "init_module": (175, errno.EPERM),
+    "kexec_load": (246, errno.EPERM), "bpf": (321, errno.EPERM), "perf_event_open": (298, errno.EPERM),
+    "open_by_handle_at": (304, errno.EPERM), "swapon": (167, errno.EPERM), "quotactl": (179, errno.EPERM),
+    "newer": (599, errno.ENOSYS), "x32": (0x40000000 + 39, errno.ENOSYS), "getpid": (39, 0),
+}  # fmt: skip
+
+
+@needs(shutil.which("perl"), "perl, which makes system calls")
+@needs(os.uname().machine == "x86_64", "the numbers of x86_64")
+def test_a_command_is_refused_the_calls_that_are_the_machine_s(leader: int) -> None:
+    tries = [f"$! = 0; syscall({number}, 0, 0, 0, 0, 0); print $! + 0, qq( );" for number, _ in _TRIED.values()]
+    audit = "$! = 0; syscall(41, 16, 3, 9); print $! + 0, qq( ); $! = 0; syscall(41, 16, 3, 0); print $! + 0"
+    script = f"open F, '/proc/self/status'; print grep(/^Seccomp:/, <F>); {''.join(tries)} {audit}"
+    out, error, _ = said(entering(leader, [], ["perl", "-e", script], {}))
+    status, answers = out.decode().splitlines()
+    assert status.split() == ["Seccomp:", "2"], error
+    *found, audited, routed = map(int, answers.split())
+    assert dict(zip(_TRIED, found, strict=True)) == {name: wanted for name, (_, wanted) in _TRIED.items()}
+    assert (audited, routed) == (errno.EAFNOSUPPORT, 0)
+
+
+@needs(ctypes.util.find_library("seccomp"), "libseccomp, which knows the numbers of calls")
+def test_calls_have_the_numbers_that_they_have_everywhere() -> None:
+    library = ctypes.CDLL(ctypes.util.find_library("seccomp"))
+    for machine, conventions in entrance.MACHINES.items():
+        code = [call_filters.read(entrance.call_filter(machine))]
+        for convention, column in conventions:
+            for name, numbers in entrance.REFUSED.items():
+                number = library.seccomp_syscall_resolve_name_arch(ctypes.c_uint32(convention), name.encode())
+                assert number == numbers[column] or (number < 0 and numbers[column] is None), (name, column)
+                if numbers[column] is not None:
+                    assert call_filters.answer(code, convention, number) == 0x50000 | errno.EPERM
+            for name in ("read", "clone", "execve", "mount", "setns", "ptrace", "io_uring_setup", "cacheflush"):
+                number = library.seccomp_syscall_resolve_name_arch(ctypes.c_uint32(convention), name.encode())
+                assert number < 0 or call_filters.answer(code, convention, number) == call_filters.ALLOWED, name
+        assert call_filters.answer(code, 0xC0000016, 0) == 0x50000 | errno.EPERM, "calls of another machine"
+    assert entrance.call_filter("sparc64") == b""
 
 
 def test_a_command_has_no_capability_that_the_guest_has_not(leader: int) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import os
+import platform
 import re
 import signal
 import socket
@@ -16,11 +19,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import call_filters
+from tests.support.needs import need, needs
 from tests.support.servers import OWNER, free_block, network, real_servers, server, traces
 from vetro.clouds.drivers.base import GroupSpec, NicSpec, SecurityRule
 from vetro.clouds.drivers.errors import DriverError, GuestCommandFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import process
 from vetro.clouds.drivers.spec_files import digest, load, save
+from vetro.clouds.guest import entrance
 from vetro.clouds.images.sources import apt_sources
 from vetro.clouds.nspawn import registry
 from vetro.clouds.nspawn.driver import NspawnDriver
@@ -176,6 +182,73 @@ def test_a_bridge_keeps_no_addresses_that_guests_invent(place: Place) -> None:
 
 def test_credentials_of_this_machine_cannot_be_fetched(place: Place) -> None:
     assert not place.reaches(1, "169.254.169.254", 80, 1)
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+#: Numbers of i386 that no kernel of today has a call for.
+_NO_CALLS = {17, 31, 32, 35, 44, 53, 56, 58, 98, 112, 127, 130, 134, 137, 149, 167, 169, 188, 189, 222, 223, 251, 273,
+             285, *range(387, 393), 415}  # fmt: skip
+
+
+@needs(platform.machine() == "x86_64", "the numbers of x86_64")
+def test_a_command_may_call_what_the_servers_own_processes_may_and_no_more(place: Place) -> None:
+    """Compared by the filters themselves: nspawn's, of the server's first process, and that of commands."""
+    leader = place.driver._server("server-1").leader()
+    assert leader is not None
+    try:
+        own = call_filters.filters_of(leader)
+    except PermissionError:
+        need("only somebody without filters may read filters")
+    ours = [call_filters.read(entrance.call_filter("x86_64"))]
+    assert own
+    wrong = []
+    for (convention, _), numbers in zip(entrance.MACHINES["x86_64"], (range(600), range(600)), strict=True):
+        for number in numbers:
+            theirs = call_filters.answer(own, convention, number) == call_filters.ALLOWED
+            allowed = call_filters.answer(ours, convention, number) == call_filters.ALLOWED
+            if theirs and not allowed:
+                wrong.append(f"{number} of {convention:x} is refused")
+            if allowed and not theirs and not _missing(convention, number):
+                wrong.append(f"{number} of {convention:x} is allowed")
+    assert wrong == []
+    for family, protocol in ((16, 9), (16, 0), (2, 0)):
+        asked = (0xC000003E, 41, family, 3, protocol)
+        assert call_filters.answer(own, *asked) == call_filters.answer(ours, *asked)
+
+
+def _missing(convention: int, number: int) -> bool:
+    """Whether the kernel has no such call."""
+    if convention != 0xC000003E:
+        return number in _NO_CALLS
+    libc = ctypes.CDLL(None, use_errno=True)
+    return bool(libc.syscall(number, -1, -1, -1, -1, -1, -1) == -1 and ctypes.get_errno() == errno.ENOSYS)
+
+
+def test_what_is_refused_to_a_command_is_refused_to_the_servers_own_processes(place: Place) -> None:
+    numbers = [entrance.REFUSED[name][0] for name in ("add_key", "keyctl", "init_module", "kexec_load", "bpf")]
+    numbers.append(entrance.REFUSED["perf_event_open"][0])
+    script = "".join(f"$! = 0; syscall({number}, 0, 0, 0, 0, 0); print $! + 0, qq( );" for number in numbers)
+    place.sh(1, f"cat > /root/tries.pl <<'EOF'\n{script}\nEOF")
+    answers = "1 " * len(numbers) + "[0]"
+    assert place.sh(1, "perl /root/tries.pl") == answers
+    assert place.sh(1, "systemd-run --quiet --wait --pipe perl /root/tries.pl") == answers
+
+
+@pytest.mark.campaign
+def test_a_command_does_ordinary_work(place: Place) -> None:
+    """Packages are made and installed, archives packed, programs in several languages run, other users become."""
+    script = """set -e; cd /root; mkdir -p p/DEBIAN p/usr/share/p x
+printf 'Package: walls\\nVersion: 1\\nArchitecture: all\\nMaintainer: a <a@b>\\nDescription: d\\n' > p/DEBIAN/control
+printf '#!/bin/sh\\nadduser --quiet --system --group walls\\n' > p/DEBIAN/postinst; chmod 755 p/DEBIAN/postinst
+date > p/usr/share/p/now; dpkg-deb --build --root-owner-group p walls.deb
+apt-get -q install -y ./walls.deb; su -s /bin/sh walls -c id
+tar -czf x.tgz -C / usr/share/p; tar -xzf x.tgz -C x; cmp x/usr/share/p/now p/usr/share/p/now
+python3 -c 'import subprocess, threading, socket, multiprocessing; multiprocessing.Pool(2).map(abs, [1]); print("py")'
+mount -t tmpfs none /mnt; umount /mnt; unshare --user --map-root-user true; systemctl is-system-running --wait || true
+ip link show; ping -c 1 -W 1 127.0.0.1 || true; apt-get -q purge -y walls"""
+    said = place.sh(1, script, 120)
+    assert said.endswith("[0]") and "(walls)" in said and "\npy\n" in said, said
 
 
 # -- the guest's root against this machine -----------------------------------------------------------------------------
