@@ -131,12 +131,15 @@ def test_the_command_line_asks_and_says_what_was_decided(pads: Pads, remote: Rem
 
 def test_the_api_shows_it_and_takes_the_decision(pads: Pads, remote: Remote) -> None:
     task = pads.tasks["gemini"]
+    (waits,) = remote.data("env", "show", "gemini")["tasks"][0]["waits"]
+    assert waits["kind"] == "person" and waits["seconds"] >= 0, "as its text says"
     (decision,) = remote_task(remote, task)["decisions"]
     assert (decision["kind"], decision["args"]) == ("plugin:test-rocket:launch", {"args": ["gemini"], "kwargs": {}})
     answer = {"key": decision["key"], "decision": "done", "answer": "a person saw it"}
     assert remote_task(remote, task, "/resolve", answer)["decisions"] == []
     remote.ok("env", "watch", task, "-q")
     assert (pads.rocket.launches("gemini"), pad_of(remote, "gemini")["said"]) == (1, "a person saw it")
+    assert remote.data("env", "show", "gemini")["tasks"][0]["waits"] == []
 
 
 def test_the_page_shows_it_and_takes_the_decision(pads: Pads, remote: Remote) -> None:

@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 
 from tests.server.watch.world import PRETENDED, app, component, instance, made, watched
-from vetro.server.environments import power
+from vetro.server.environments import packages, power
+from vetro.server.environments.models import Environment
 from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
 from vetro.server.watch import service
@@ -78,6 +79,28 @@ def test_servers_are_switched_from_pages(ann: Any, pages: Client) -> None:
     assert f'action="/app/environments/{row.id}/power"' not in busy and 'id="p-a"' not in busy
     german = pages.get(answer["Location"], headers={"accept-language": "de"}).content.decode()
     assert "Anhalten von Servern" in german
+
+
+def test_methods_of_applications_are_left_out_by_force_and_the_page_asks_before(
+    ann: Any, pages: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = made(ann, app("a", instance("i")))
+    path = f"/app/environments/{row.id}/"
+    assert "by force" not in text(pages, path), "no package has such methods"
+    monkeypatch.setattr(packages, "uses", lambda id, name: (id, name) == (row.id, "io.vetro"))
+    front = text(pages, path)
+    assert front.count("Stop by force") == 2, "of the component and of all servers"
+    asks = "What applications do before a stop is left out: what they would save may be lost. Stop the servers?"
+    assert f'name="action" value="stop" data-confirm="{asks}"' in front
+    german = pages.get(path, headers={"accept-language": "de"}).content.decode()
+    assert "Anhalten erzwingen" in german and "Stop by force" not in german
+    for forced in ("", "1"):
+        answer = pages.post(f"{path}power", {"action": "stop", "what": "a", **({"force": forced} if forced else {})})
+        task = Task.objects.get(id=answer["Location"].split("/")[-2])
+        assert [step.get("of") for step in task.spec["power"]] == ([None] if forced else ["stop"])
+        assert (task.action or {})["args"] == ({"force": True} if forced else {})
+        Task.objects.filter(id=task.id).update(state="done")
+        Environment.objects.filter(id=row.id).update(task_id="")
 
 
 def test_the_page_has_a_chart_that_speaks(ann: Any, pages: Client) -> None:

@@ -113,17 +113,19 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     packages = client.get(f"/environments/{environment['id']}/packages") if client.local else []
     simulated = bool(environment.get("simulated"))
     deviations = [] if simulated else _deviations(client, environment)
+    waits = {task["id"]: [] if task["final"] else _waits(client, task["id"]) for task in history}
     if output != "table":
         keys = ("component", "class", "server", "addresses")
         data = {
             **environment,
             "components": [dict(zip(keys, row, strict=True)) for row in rows(model)],
             "addresses": _addresses(client, environment),
-            "tasks": history,
+            "tasks": [{**task, "waits": waits[task["id"]]} for task in history],
             "drift": deviations,
         }
         if client.local:
-            tasks = [{key: task[key] for key in ("number", "kind", "method", "state")} for task in reversed(history)]
+            told = ("number", "kind", "method", "state", "waits")
+            tasks = [{key: task[key] for key in told} for task in reversed(data["tasks"])]
             data |= {"packages": packages, "tasks": tasks}
         out.print_data(data, output)
         return
@@ -153,12 +155,17 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         ]
         out.print_table(("task", "what", "state", "ended" if client.local else "when"), shown)
         for task in reversed(history):
-            for wait in () if task["final"] else client.get(f"/tasks/{task['id']}").get("waits") or ():
+            for wait in waits[task["id"]]:
                 already = f", for {wait['seconds']:.0f} s already" if wait["seconds"] is not None else ""
                 out.note(f"task {task_label(task)} waits for {wait['text']}{already}")
     if packages:
         out.echo("")
         out.print_table(("package", "version"), [(p["name"], p["version"]) for p in packages])
+
+
+def _waits(client: Client, task: str) -> list[dict[str, Any]]:
+    """What a task waits for, which servers of earlier versions do not say."""
+    return list(client.get(f"/tasks/{task}").get("waits") or ())
 
 
 def _addresses(client: Client, environment: Mapping[str, Any]) -> list[dict[str, Any]]:

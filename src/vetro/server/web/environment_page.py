@@ -21,7 +21,7 @@ from vetro.model.tree import by_id, objects
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
-from vetro.server.environments import drafts, fixed_properties, limits, lookup, power, queries, redaction
+from vetro.server.environments import drafts, fixed_properties, limits, lookup, packages, power, queries, redaction
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.power_steps import machines
 from vetro.server.tasks.models import Event
@@ -134,6 +134,11 @@ class EnvironmentPage:
             return power.able(Environment.objects.only("cloud").get(id=self.id))
         except CloudError:  # a kind that is not there any more
             return False
+
+    @cached_property
+    def calls_methods(self) -> bool:
+        """Whether packages may have methods that are called before its servers stop and after they start."""
+        return packages.uses(self.id, "io.vetro")
 
     @cached_property
     def powered(self) -> frozenset[str]:
