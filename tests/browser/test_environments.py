@@ -75,6 +75,7 @@ def test_two_people_watch_one_deployment(service: Any, page_for: Any) -> None:
     expect(bob.locator("article.component")).to_have_count(2, timeout=15_000)
 
 
+@pytest.mark.campaign
 def test_the_live_view_goes_on_after_a_network_cut(service: Any, page_for: Any) -> None:
     page = page_for("ann")
     page.goto(prepared(page, service.url, "cut", {"title": "Far", "wait": 5}))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit import violations, wider_than_the_window
 
 
+@pytest.mark.campaign
 def test_an_image_is_marked_and_unmarked(page_for: Any) -> None:
     page = page_for("root")
     page.goto("/app/packages/images")

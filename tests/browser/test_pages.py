@@ -15,6 +15,7 @@ import pytest
 
 from tests.browser.conftest import new_context
 from tests.browser.kit import Complaints, examined
+from tests.support.fuzzing import every
 
 #: Name of the picture -> (who looks, address). Names in braces are ids that kit_filled.py makes.
 PAGES: dict[str, tuple[str | None, str]] = {
@@ -96,7 +97,7 @@ def tab_of(chromium: Any, service: Any) -> Iterator[Callable[[str | None], Any]]
         yield tab
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", every(2, PAGES))
 def test_page(name: str, tab_of: Callable[[str | None], Any], filled: dict[str, str]) -> None:
     person, address = PAGES[name]
     page, complaints = tab_of(person)
@@ -111,7 +112,7 @@ def test_page(name: str, tab_of: Callable[[str | None], Any], filled: dict[str, 
     assert [line for line in complaints.said if missing is None or missing not in line] == []
 
 
-@pytest.mark.parametrize("address", ["/app/login", "/app/catalog/", "/app/environments/{live}/"])
+@pytest.mark.parametrize("address", every(3, ["/app/environments/{live}/", "/app/catalog/", "/app/login"]))
 def test_a_first_page_is_small_and_the_next_one_brings_no_files_again(
     address: str, page_for: Callable[..., Any], filled: dict[str, str]
 ) -> None:

@@ -49,6 +49,7 @@ def test_two_drafts_of_which_one_is_deployed(service: Any, page_for: Any) -> Non
         expect(bob.locator("main")).to_contain_text("Near North")
 
 
+@pytest.mark.campaign
 def test_of_two_who_press_deploy_one_is_told_so(service: Any, page_for: Any) -> None:
     ann, bob = page_for("ann"), page_for("bob")
     address = prepared(ann, service.url, "contested", {"title": "West", "wait": 2})

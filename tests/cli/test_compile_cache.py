@@ -120,6 +120,7 @@ def test_commands_that_fill_the_same_cache_at_once(package: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("seconds", every(2, [0.1, 0.2, 0.3, 0.4, 0.5]))
+@pytest.mark.campaign
 def test_a_command_killed_while_it_fills_the_cache_harms_no_later_one(
     package: Path, tmp_path: Path, seconds: float
 ) -> None:

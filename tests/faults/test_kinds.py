@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.faults.harness import Case, model, package
+from tests.support.fuzzing import every
 from vetro.engine.effect_kinds import KINDS, Answer, answer_of
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
@@ -128,7 +129,7 @@ def each_kill() -> list[object]:
 @pytest.mark.parametrize(("kind", "victim"), each_kill())
 def test_killed_at_each_step(kind: str, victim: str, launcher: Launcher, tmp_path: Path) -> None:
     start = write_package(tmp_path / "package", kind)
-    for step in kills(kind):
+    for step in kills(kind) if kind == "agent.call" else every(2, kills(kind)):
         case = new_case(launcher, tmp_path / step.replace(" ", "-"), kind, start)
         said = case.work(victim, at(step))
         assert (said is None) == (victim == "worker"), step

@@ -62,6 +62,7 @@ def test_killed_again_and_again(service: Service) -> None:
     assert service.check(task, "again", 10)["attempts"] == 7
 
 
+@pytest.mark.campaign
 def test_a_worker_that_hangs_loses_its_tasks(service: Service) -> None:
     """It is halted, another takes over when the lease lapses, and what the first one writes later is refused."""
     (task,) = service.order("begin", name="hang")

@@ -20,6 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.fuzzing import every
+
 #: Address space of the arena, code included.
 ADDRESS_SPACE = 1 << 30
 MIB = 1 << 20
@@ -69,9 +71,13 @@ class Attacks(list[Attack]):
 
 
 def attacks_of(module: str) -> Attacks:
-    """The attacks that a module of this folder registers."""
+    """The attacks that a module of this folder registers; by default a part of those that are variations."""
     found: Attacks = importlib.import_module(f"tests.hostile.{module}").attacks
-    return found
+    if module not in ("expressions", "programs"):
+        return found
+    part = Attacks(found.health)
+    part.extend(every(3, found))
+    return part
 
 
 def _peak() -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.conftest import ROOT, Own, Run
+from tests.support.fuzzing import every
 
 PLUGINS = ("vetro-example", "vetro-murano-compat", "vetro-tosca")
 
@@ -67,7 +68,7 @@ print(json.dumps({"model": model, "kinds": [r.kind for r in recording.records], 
 """
 
 
-@pytest.mark.parametrize("name", PLUGINS)
+@pytest.mark.parametrize("name", every(3, PLUGINS))
 def test_the_own_tests_of_the_plugin_pass(name: str, own: Own, run: Run, tmp_path: Path) -> None:
     if name == "vetro-tosca" and importlib.util.find_spec("translator") is None:
         pytest.fail("heat-translator is not installed; the extra 'test' has it")

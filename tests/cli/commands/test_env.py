@@ -225,6 +225,7 @@ def test_ctrl_c_cancels_and_the_environment_can_be_repaired(place: Place) -> Non
     assert place.servers() == ["e-1"]
 
 
+@pytest.mark.campaign
 def test_one_task_at_a_time(place: Place) -> None:
     place.deploy(env="other")
     with place.start(*begin(place, never=True)) as process:

@@ -21,6 +21,8 @@ from tests.cli.deploykit import Rocket
 from tests.cli.remotekit import Installation, Remote
 from tests.server.servekit import until
 
+# A service of its own with three killed workers; tests of the service and its pages look at such tasks, too.
+pytestmark = pytest.mark.campaign
 #: Seconds after which what has to happen has not happened.
 PATIENCE = 180
 PAD = """\
@@ -113,7 +115,6 @@ def pad_of(remote: Remote, name: str) -> dict[str, Any]:
     return dict(pad)
 
 
-@pytest.mark.campaign
 def test_the_command_line_asks_and_says_what_was_decided(pads: Pads, remote: Remote) -> None:
     task = pads.tasks["apollo"]
     said = remote.refused("env", "watch", "apollo")

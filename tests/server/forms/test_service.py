@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.forms.conftest import archive
 from tests.server.servekit import Service
 
 
+@pytest.mark.campaign
 def test_a_form_from_beginning_to_end(tmp_path: Path) -> None:
     service = Service(tmp_path, "--workers", "0", VETRO_CLOUD__DRIVER="record")
     try:

@@ -138,6 +138,7 @@ def post(token: str, length: int, more: str = "") -> bytes:
 
 
 @pytest.mark.attack("bodies", "H5")
+@pytest.mark.campaign
 def test_idle_bodies_stop_nobody_from_writing(service: Service, tmp_path: Path) -> None:
     """With 6 threads, so that 120 bodies that never come would hold all of them twenty times over."""
     hostile = service.admin("token", "create", "admin", "-o", "value")

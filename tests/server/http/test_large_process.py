@@ -124,6 +124,7 @@ def test_without_the_process_the_answer_says_so(folder: Path) -> None:
         ask()
 
 
+@pytest.mark.campaign
 def test_large_drafts_are_as_others_through_every_door(tmp_path: Path) -> None:
     service = Service(tmp_path, "--workers", "0")
     try:

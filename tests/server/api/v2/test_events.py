@@ -47,6 +47,7 @@ class Listening:
         self._connection.close()
 
 
+@pytest.mark.campaign
 def test_a_stream_of_a_running_service(tmp_path: Path) -> None:
     service = Service(tmp_path, "--workers", "0")
     try:

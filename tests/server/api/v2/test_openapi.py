@@ -78,11 +78,12 @@ def test_what_is_described_is_what_is_answered(ann: Any, root: Any, real: dict[s
     assert len(known) > 75
     problems: list[str] = []
     answered: dict[str, set[int]] = {}
-    for operation in known[group::GROUPS]:
+    for number, operation in enumerate(known[group::GROUPS]):
         id = operation.definition.raw["operationId"]
         person = root if "administration" in operation.tags or "categories" in operation.tags else ann
         named = {p.name: real[p.name] for p in operation.path_parameters if p.name in real}
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+        modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+        for mode in modes if EVERYTHING or number % 2 else modes[:1]:
             try:
                 strategy = operation.as_strategy(generation_mode=mode)
                 if named:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.server.operations.database.kit import ROOT, Installation, once
+from tests.support.fuzzing import every
 
 New = Callable[[], str]
 Change = Callable[[str, bytes], tuple[str, bytes] | None]
@@ -67,7 +68,7 @@ def rows_of(installation: Installation, database: str = "") -> dict[str, list[An
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", every(2, ["sqlite", "postgresql"]))
 def test_what_was_saved_comes_back(installation: Installation, tmp_path: Path, postgresql: New, kind: str) -> None:
     before = rows_of(installation)
     urls = ["", ""]

@@ -74,6 +74,7 @@ def test_several_at_once_on_an_empty_database(kind: str, tmp_path: Path, request
 
 @once
 @pytest.mark.slow
+@pytest.mark.campaign
 def test_a_newer_one_stops_service_and_worker_and_says_what_to_do(installation: Installation) -> None:
     with closing(sqlite3.connect(installation.data / "vetro.db")) as database:
         database.execute("DELETE FROM django_migrations WHERE app = 'audit' AND name = '0002_of_project'")
