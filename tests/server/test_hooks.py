@@ -8,7 +8,6 @@ from vetro.server.catalog import hooks as catalog
 from vetro.server.hooks import Hook
 from vetro.server.requests import hooks as requests
 from vetro.server.tasks import hooks as tasks
-from vetro.server.watch import hooks as watch
 
 
 def test_functions_are_called_in_order_and_once_however_often_they_are_registered() -> None:
@@ -53,7 +52,7 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
     """Registered when Django starts: a hook that nobody answers would lose states, or archives that are in use."""
     apps = {
         hook: [function.__module__.split(".")[2] for function in hook._functions]
-        for module in (tasks, catalog, requests, watch)
+        for module in (tasks, catalog, requests)
         for hook in vars(module).values()
         if isinstance(hook, Hook)
     }
@@ -68,5 +67,4 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
         catalog.used_digests: ["environments", "tasks"],
         catalog.uses: ["environments", "tasks"],
         requests.most_streams: ["quotas"],
-        watch.changed: ["notices"],
     }

@@ -1,4 +1,4 @@
-"""What happens becomes deliveries, in the transaction in which it happens."""
+"""What happens becomes deliveries."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from vetro.server import setup
 from vetro.server.environments.models import Environment
 from vetro.server.environments.models import State as Model
 from vetro.server.notices import outbox, service
+from vetro.server.notices.changes import Changes
 from vetro.server.notices.models import Delivery
 from vetro.server.quotas import limits
 from vetro.server.tasks import completion
@@ -133,6 +134,7 @@ def report(notices: Notices, *components: tuple[str, str]) -> None:
     row = notices.environment
     items = [{"id": id, "state": state, "text": f"{id} is {state}", "checks": []} for id, state in components]
     watch.record([(row.id, row.version, items)], "mark")
+    Changes().tell()
 
 
 def test_a_change_of_health_is_told_with_the_name_of_the_component(notices: Notices) -> None:
@@ -200,6 +202,7 @@ def test_very_many_of_a_project_are_told_by_environment(
     def say(state: str, *components: str) -> None:
         items = [{"id": id, "state": state, "text": ""} for id in components]
         watch.record([(row.id, 1, items) for row in rows], "mark")
+        Changes().tell()
 
     say("down", "a", "b")
     assert Delivery.objects.count() == 18 and not Delivery.objects.filter(component="").exists()
@@ -240,6 +243,7 @@ def test_nobody_knows_is_told(notices: Notices) -> None:
     notices.webhook(URL, least="warning")
     report(notices, ("a", "running"))
     watch.nobody_knows(notices.environment.id, "mark", "it cannot be read")
+    Changes().tell()
     assert [row.body["state"] for row in Delivery.objects.all()] == [State.UNKNOWN]
 
 
@@ -253,6 +257,7 @@ def test_a_model_that_no_key_opens_keeps_nobody_from_being_told(notices: Notices
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {Model._meta.db_table} SET model = %s", [b"rubbish"])
     watch.nobody_knows(row.id, "mark", "it cannot be read")
+    Changes().tell()
     assert [one.body["component"] for one in Delivery.objects.all()] == [{"id": "a", "name": "a"}]
 
 

@@ -79,7 +79,7 @@ def test_many_changes_take_few_statements(ann: Any) -> None:
         told = [query["sql"] for query in context.captured_queries if "dispatch_event" not in query["sql"]]
         return sum(sql.startswith(("INSERT", "UPDATE", "DELETE")) for sql in told)
 
-    assert writes(first) <= 3 and writes(second) <= 3
+    assert writes(first) <= 4 and writes(second) <= 4  # SQLite takes so many values in one
 
 
 def test_components_that_went_are_forgotten(ann: Any) -> None:

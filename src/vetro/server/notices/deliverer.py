@@ -1,4 +1,5 @@
-"""`Deliverer`: the thread of a worker that sends what the outbox holds, each notice at least once.
+"""`Deliverer`: the thread of a worker that sends what the outbox holds, each notice at least once; changes of health
+become notices first.
 
 A delivery is claimed by a lease: who is killed between sending and writing that it was sent leaves it to another
 worker, which sends it again under the same id. What fails is tried again after twice the time, up to six hours, and is
@@ -28,6 +29,7 @@ from vetro.diagnostics import Text, encode_messages
 from vetro.engine.worker.ports import Step
 from vetro.server.config.config import Config
 from vetro.server.ids import new_id
+from vetro.server.notices.changes import Changes
 from vetro.server.notices.channels import send
 from vetro.server.notices.message import Failed, Message, message_of
 from vetro.server.notices.models import Delivery, Target
@@ -78,6 +80,7 @@ class Deliverer:
         #: Projects in the order in which they were served last.
         self._served: dict[str, None] = {}
         self._expired = 0
+        self._changes = Changes()
 
     def start(self) -> None:
         """Starts the thread."""
@@ -110,6 +113,7 @@ class Deliverer:
 
     def _round(self, pool: ThreadPoolExecutor) -> None:
         self._settle_ended()
+        self._changes.tell()
         self._expired -= 1
         if self._expired < 0:
             self._expired = int(_EXPIRE / IDLE)
@@ -134,6 +138,7 @@ class Deliverer:
     def run_due(self) -> int:
         """Sends what is due in this thread, one after the other; how many were tried. For tests."""
         count = 0
+        self._changes.tell()
         while (claim := self._claim()) is not None:
             self._settle(claim, self._attempt(claim))
             count += 1

@@ -1,4 +1,5 @@
-"""What happened becomes deliveries: rows that are written in the transaction of what they tell, or not at all.
+"""What happened becomes deliveries: rows that are written in the transaction of what they tell, or of the note that it
+is to be told (`changes`), or not at all.
 
 A row for each target that a rule sends it to, however many rules do. Nothing is sent here (`deliverer`).
 
@@ -13,7 +14,7 @@ an environment: whoever looks at all environments waits for what is written here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -46,7 +47,7 @@ from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import clock
 from vetro.server.tasks.completion import text_of
 from vetro.server.tasks.models import Task
-from vetro.server.watch.hooks import Changed, StateChange
+from vetro.server.watch.models import HealthChange
 
 #: Seconds within which a target gets one notice of a component; components of one batch that are told one by one: of
 #: an environment, and of a project, once for each of its targets.
@@ -91,20 +92,31 @@ def task_changed(task: Task) -> None:
     _put(_Notice(task.project_id, task.environment_id, kind, level, told), rules)
 
 
-def health_changed(batch: Sequence[Changed]) -> None:
-    """Components have come into other states; inside the transaction that says so."""
-    projects = {one.environment.project_id for one in batch}
-    rules = _rules(projects, [one.environment.id for one in batch]) if projects else []
-    told: list[tuple[Environment, list[StateChange], list[Rule]]] = []
+def crowded(changes: Iterable[HealthChange]) -> frozenset[str]:
+    """The projects of which so much changes at once that only environments are told, not components."""
+    counts = Counter(change.environment_id for change in changes)
+    owners = dict(Environment.objects.filter(id__in=list(counts)).values_list("id", "project_id"))
+    rules = _rules(set(owners.values()), list(owners)) if owners else []
     wanted: Counter[str] = Counter()
-    for one in batch:
-        mine = [rule for rule in rules if _about(rule, one.environment.project_id, one.environment.id, HEALTH)]
-        changes = [change for change in one.changes if change.component and change.state in OF_STATES]
-        if mine and changes:
-            told.append((one.environment, changes, mine))
-            wanted[one.environment.project_id] += len(changes) * len({rule.target_id for rule in mine})
-    for environment, changes, mine in told:
-        _health(environment, changes, mine, 1 if wanted[environment.project_id] > CROWD else MANY)
+    for id, project in owners.items():
+        targets = {rule.target_id for rule in rules if _about(rule, project, id, HEALTH)}
+        wanted[project] += counts[id] * len(targets)
+    return frozenset(project for project, number in wanted.items() if number > CROWD)
+
+
+def health_changed(changes: Sequence[HealthChange], crowd: Collection[str]) -> None:
+    """Components of one environment have come into other states; inside the transaction that says that this is told.
+
+    ``crowd``: projects of which only environments are told.
+    """
+    environment = Environment.objects.filter(id=changes[0].environment_id).only("id", "name", "project_id").first()
+    if environment is None:
+        return
+    rules = _rules([environment.project_id], [environment.id])
+    mine = [rule for rule in rules if _about(rule, environment.project_id, environment.id, HEALTH)]
+    known = [change for change in changes if change.state in OF_STATES]
+    if mine and known:
+        _health(environment, known, mine, 1 if environment.project_id in crowd else MANY)
 
 
 def test(target: Target) -> Delivery:
@@ -115,12 +127,13 @@ def test(target: Target) -> Delivery:
     )
 
 
-def _health(environment: Environment, changes: Sequence[StateChange], rules: Sequence[Rule], most: int) -> None:
+def _health(environment: Environment, changes: Sequence[HealthChange], rules: Sequence[Rule], most: int) -> None:
     """``most``: components that are told one by one."""
-    about = _environment(environment.id, _name(environment.id))
-    if len(changes) > most:
-        worst = max(changes, key=lambda change: LEVELS.index(OF_STATES[change.state]))
-        told: dict[str, Any] = {**about, "component": None, "state": worst.state, "components": len(changes)}
+    about = _environment(environment.id, environment.name)
+    newest = {change.component: change for change in changes}
+    if len(newest) > most:
+        worst = max(newest.values(), key=lambda change: LEVELS.index(OF_STATES[change.state]))
+        told: dict[str, Any] = {**about, "component": None, "state": worst.state, "components": len(newest)}
         _put(_health_notice(environment, worst, told, ""), rules)
         return
     names = _component_names(environment.id)
@@ -136,7 +149,7 @@ def _health(environment: Environment, changes: Sequence[StateChange], rules: Seq
         _put(_health_notice(environment, change, told, change.component), rules)
 
 
-def _health_notice(environment: Environment, change: StateChange, told: Mapping[str, Any], component: str) -> _Notice:
+def _health_notice(environment: Environment, change: HealthChange, told: Mapping[str, Any], component: str) -> _Notice:
     recovered = change.state == State.RUNNING
     level = OF_STATES[change.state]
     return _Notice(environment.project_id, environment.id, HEALTH, level, told, component, recovered)

@@ -5,15 +5,12 @@ What that needs is loaded when it is called: every command loads this module, fe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from vetro.server.config.config import Config
 from vetro.server.tasks import hooks as tasks
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import Task
-from vetro.server.watch import hooks as watch
 
 if TYPE_CHECKING:
     from vetro.engine.task.launcher import Launcher
@@ -23,22 +20,13 @@ if TYPE_CHECKING:
 def register() -> None:
     """Called once, when models are there."""
     tasks.changed.register(_task_changed)
-    watch.changed.register(_health_changed)
     tasks.beside.register(_begin)
 
 
 def _task_changed(task: Task) -> None:
-    _outbox().task_changed(task)
-
-
-def _health_changed(batch: Sequence[watch.Changed]) -> None:
-    _outbox().health_changed(batch)
-
-
-def _outbox() -> ModuleType:
     from vetro.server.notices import outbox
 
-    return outbox
+    outbox.task_changed(task)
 
 
 def _begin(config: Config, member: Member, launcher: Launcher) -> Deliverer:

@@ -37,12 +37,19 @@ class HealthChange(models.Model):
     environment = models.ForeignKey(Environment, models.CASCADE, related_name="health_changes", db_constraint=False)
     component = models.CharField(max_length=255, blank=True, default="")
     state = models.CharField(max_length=16)
+    #: The state that it was in; empty: none.
+    before = models.CharField(max_length=16, blank=True, default="", db_default="")
     at = models.DateTimeField(db_index=True)
     #: {text, texts}
     detail = EncryptedJSON(null=True)
+    #: Whether those who want to know are still to be told (`vetro.server.notices.changes`).
+    pending = models.BooleanField(default=False, db_default=False)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["environment", "-id"], name="health_of_an_environment")]
+        indexes: ClassVar = [
+            models.Index(fields=["environment", "-id"], name="health_of_an_environment"),
+            models.Index(fields=["id"], condition=models.Q(pending=True), name="health_changes_to_be_told"),
+        ]
 
 
 class MetricSamples(models.Model):

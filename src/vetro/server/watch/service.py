@@ -19,7 +19,6 @@ from vetro.server.ids import new_id
 from vetro.server.tasks import clock
 from vetro.server.tasks.completion import WORKING
 from vetro.server.tasks.models import Task
-from vetro.server.watch import hooks
 from vetro.server.watch.models import Health, HealthChange, WatchMark
 from vetro.server.watch.queries import NOBODY
 
@@ -95,7 +94,6 @@ def _record(told: Mapping[str, tuple[int, Sequence[Mapping[str, Any]]]], mark: s
             if state != before:
                 announce(environment.project_id, id, state or "none", kind="health")
         rows = writes.save()
-        hooks.changed([hooks.Changed(there[id], changes) for id, changes in writes.changes.items()])
         return Recorded(rows, frozenset(told.keys() - there.keys()))
 
 
@@ -110,7 +108,6 @@ def nobody_knows(environment_id: str, mark: str, text: str) -> None:
         writes = _Writes(clock.read(), mark)
         writes.unknown(environment_id, rows, encode_messages({"text": text}))
         writes.save()
-        hooks.changed([hooks.Changed(environment, changes) for changes in writes.changes.values()])
         if before != State.UNKNOWN:
             announce(environment.project_id, environment_id, State.UNKNOWN.value, kind="health")
 
@@ -198,8 +195,6 @@ class _Writes:
         self._changed: dict[int, Health] = {}
         self._again: list[int] = []
         self._history: list[HealthChange] = []
-        #: By id of the environment.
-        self.changes: dict[str, list[hooks.StateChange]] = {}
 
     def environment(self, id: str, items: Sequence[Mapping[str, Any]], known: dict[str, Health]) -> str:
         """Takes reports in; the state of the environment that follows."""
@@ -245,11 +240,15 @@ class _Writes:
             shown: dict[str, Any] = {name: detail[name] for name in ("text", "texts", "component") if name in detail}
             self._history.append(
                 HealthChange(
-                    environment_id=row.environment_id, component=row.component, state=state, at=self._now, detail=shown
+                    environment_id=row.environment_id,
+                    component=row.component,
+                    state=state,
+                    before=before,
+                    at=self._now,
+                    detail=shown,
+                    pending=bool(row.component),  # of the whole nobody is told
                 )
             )
-            change = hooks.StateChange(row.component, before, state, shown)
-            self.changes.setdefault(row.environment_id, []).append(change)
         row.state, row.detail, row.label = state, detail, mark
 
     def save(self) -> int:
