@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 from amqp import Connection as RawConnection
+from amqp import Message as RawMessage
+from amqp.exceptions import AccessRefused, NotAllowed
 
-from tests.agent.agentworld import AgentProcess, body_plan
+from tests.agent.agentworld import AgentProcess, body_plan, wait_for
 from tests.agent.broker import Broker
 from tests.library.deploying import Deployed, server
 from tests.plugins.openstack.fake import Fake
@@ -26,7 +28,7 @@ from vetro.clouds.interface import Owner
 from vetro.engine.host.answer import BadRequest, Request
 from vetro.engine.host.config import build_host
 from vetro.engine.host.performer import EffectsHost
-from vetro.library.broker_names import server_mark
+from vetro.library.broker_names import answers_exchange, server_mark
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.tasks import spec
@@ -212,6 +214,70 @@ def test_without_management_servers_share_the_login(config: Config) -> None:
     assert spec.engine_settings(shared, "env")["rabbitmq"] == {"host": "from.outside"}
     assert set(cloud_settings.cloud(shared)) == {"kind", "directory", "settings"}
     assert spec.engine_settings(config, "env")["rabbitmq"]["login"] == "vetro-env"
+
+
+def test_what_a_question_needs_at_the_broker_is_not_made_anew_for_the_next_one(
+    config: Config, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts of checks live for a question; each made a virtual host, logins and limits once more."""
+    asked: list[str] = []
+    request = BrokerAccounts._request
+
+    def counted(self: BrokerAccounts, method: str, path: str, *args: Any, **more: Any) -> bytes:
+        asked.append(f"{method} {path.partition('?')[0]}")
+        return request(self, method, path, *args, **more)
+
+    queue, listener = "eenv-hweb", f"{results_prefix(OWNER)}x"
+    mark = server_mark(queue)
+
+    def question(number: int, *reached: str) -> list[str]:
+        del asked[:]
+        monkeypatch.setattr(BrokerAccounts, "_request", counted)
+        host = build_host({**spec.host_config(config, TASK), "own": [], "reached": list(reached)})
+        plan = body_plan(f"return {number}")
+        args = {"queue": queue, "listener": listener, "id": plan["ID"], "plan": plan, "timeout": 30, "login": True}
+        ends: list[Any] = []
+        try:
+            host.begin(Request("1", "agent.call", args), lambda key, answer, error: ends.append(error or answer))
+            _answer(broker, accounts(config), queue, listener, plan)
+            wait_for(lambda: bool(ends))
+        finally:
+            host.close()
+            monkeypatch.undo()
+        assert ends[0]["result"]["Body"] == "well", ends
+        return list(asked)
+
+    first = question(1)
+    assert len(first) > 10 and f"PUT users/vetro-env.{mark}" in first
+    assert question(2, queue) == ["GET vhosts/vetro-env"]
+    assert [made for made in question(3, "eenv-hanother") if "users/" in made] == [f"PUT users/vetro-env.{mark}"]
+    accounts(config).remove(OWNER)  # a broker that lost everything gets it again
+    assert len(question(4, "eenv-hanother")) > 10
+
+
+def _answer(broker: Broker, accounts: BrokerAccounts, queue: str, listener: str, plan: dict[str, Any]) -> None:
+    """As the agent of the server, with its login as soon as that is there."""
+    mark = server_mark(queue)
+    told = {"userid": f"vetro-env.{mark}", "password": accounts.server_password(OWNER, mark)}
+
+    def plan_of() -> Any:
+        try:
+            connection = RawConnection(f"127.0.0.1:{broker.port}", virtual_host="vetro-env", **told)
+            connection.connect()
+        except (AccessRefused, NotAllowed):
+            return None
+        channel = connection.channel()
+        if (got := channel.basic_get(queue, no_ack=True)) is None:
+            connection.close()
+            return None
+        assert got.properties["message_id"] == plan["ID"]
+        said = {"FormatVersion": "2.0.0", "SourceID": plan["ID"], "ErrorCode": 0, "Body": "well"}
+        message = RawMessage(json.dumps(said), message_id=plan["ID"])
+        channel.basic_publish(message, answers_exchange(queue), listener)
+        connection.close()
+        return True
+
+    wait_for(plan_of)
 
 
 def test_a_copy_of_an_environment_gets_its_own_answers_only(config: Config, broker: Broker) -> None:

@@ -164,6 +164,11 @@ class BrokerAccounts:
         policy = {"pattern": ".*", "apply-to": "queues", "priority": 0, "definition": full}
         self._request("PUT", f"policies/{place}/vetro", policy)
 
+    def is_there(self, owner: Owner) -> bool:
+        """Whether the broker has an account of the environment; it was made as a whole. Raises as `ensure`."""
+        place = quote(account_name(owner.environment), safe="")
+        return bool(self._request("GET", f"vhosts/{place}?columns=name", passing=frozenset({404})))
+
     def ensure_server(self, owner: Owner, queue: str) -> None:
         """Makes the login of the server with an input queue; its environment has its account. Raises as `ensure`."""
         mark = server_mark(queue)

@@ -204,6 +204,17 @@ def test_a_method_that_never_ends_is_ended_and_the_others_have_their_turn_the_ne
     assert "no result came within 1 seconds" in found["loops"][1]
 
 
+def test_whoever_answered_is_known_to_the_next_question_and_forgotten_when_silent(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So what an agent needs at a broker is made by the first question only."""
+    monkeypatch.setattr(probing, "EFFECT", 1.0)
+    for command in ("exit 0", "hang", "exit 1", "exit 0"):
+        asked.ask(commands=(command,))
+    queue = f"e{asked.row.id}-hweb"
+    assert [settings["reached"] for settings in asked.hosts] == [[], [queue], [], [queue]]
+
+
 def test_an_agent_that_does_not_answer_is_asked_once(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "EFFECT", 1.0)
     found = asked.ask(commands=("hang", "true"))

@@ -13,6 +13,7 @@
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
  "pulse": {"path": PATH, "seconds": S} or null,   of its lease, see `vetro.engine.host.heartbeat`
  "own": [ID, ...] or null,             plans whose late answers are dropped; null: whatever nobody asked for
+ "reached": [QUEUE, ...],              of agents that answered a moment ago: their logins at the broker are there
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
 ```
 Only ``cloud`` and ``owner`` are needed. The kind of a cloud may also be ``module:function``: a function that takes the
@@ -22,7 +23,7 @@ settings of the cloud and the `Owner`, and gives the `Cloud`.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,8 @@ from vetro.engine.host.encryption import Seal
 from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.performer import EffectsHost
 
-_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse", "own"})
+_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse", "own",
+                    "reached"})  # fmt: skip
 
 _CLOUD = ("kind", "directory", "settings", "quotas", "broker", "signing_key")
 
@@ -58,7 +60,8 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
         key, secrets, own = config.get("signing_key"), config.get("secrets"), config.get("own")
         # What is another host's has to wait here without being in the way of what is this one's.
         room = {} if own is None else {"prefetch": 0}
-        channel = cloud.channel(owner) if broker is None else _broker(broker, owner, key, room)
+        reached = frozenset(map(str, config.get("reached") or ()))
+        channel = cloud.channel(owner) if broker is None else _broker(broker, owner, key, room, reached)
         return EffectsHost(
             cloud,
             channel,
@@ -169,7 +172,9 @@ def _signer(path: Path) -> Any:
     return ensure_key(path)
 
 
-def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None, room: Mapping[str, Any]) -> Channel:
+def _broker(
+    settings: Mapping[str, Any], owner: Owner, key: str | None, room: Mapping[str, Any], reached: Collection[str]
+) -> Channel:
     from vetro.agent.amqp import AmqpChannel
     from vetro.agent.broker_accounts import BrokerAccounts, broker_of
 
@@ -185,8 +190,8 @@ def _broker(settings: Mapping[str, Any], owner: Owner, key: str | None, room: Ma
     return AmqpChannel(
         accounts.settings(owner),
         owner,
-        prepare=lambda: accounts.ensure(owner),
-        servers=lambda queue: accounts.ensure_server(owner, queue),
+        prepare=lambda: None if reached and accounts.is_there(owner) else accounts.ensure(owner),
+        servers=lambda queue: None if queue in reached else accounts.ensure_server(owner, queue),
         **room,
     )
 

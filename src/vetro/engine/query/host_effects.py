@@ -38,6 +38,8 @@ class HostEffects:
         self._over = threading.Event()
         #: Why the host itself could perform nothing.
         self.trouble = ""
+        #: Queues of the agents that answered.
+        self.reached: set[str] = set()
 
     @property
     def ended(self) -> bool:
@@ -66,10 +68,13 @@ class HostEffects:
             args["timeout"] = min(max(request.number("timeout"), 0.0), self._seconds)
             self._plans.append(request.text("id"))
         try:
-            return self._asked(request, args)
+            found = self._asked(request, args)
         except HostUnavailable as error:
             self.trouble = error.message
             raise
+        if request.kind == "agent.call" and "result" in found:
+            self.reached.add(request.text("queue"))
+        return found
 
     def _asked(self, request: Request, args: dict[str, Any]) -> Any:
         self._check(request)

@@ -47,7 +47,7 @@ _BEGIN, _ANSWER, EFFECT, _WHOLE = 30.0, 25.0, 10.0, 60.0
 _CPU, _MEMORY = 20.0, 512
 #: What a check may do outside.
 EFFECTS = ("agent.call", "agent.key", "network", "secret")
-#: Plans whose answers may come when nobody waits any more: of one environment, and environments of which they are kept.
+#: Plans whose answers may come when nobody waits any more: of one environment; environments of which something is kept.
 _PLANS, _KEPT = 200, 2000
 
 
@@ -63,6 +63,8 @@ class Prober:
         self._asked: dict[str, HostEffects | None] = {}
         self._given_up: set[str] = set()
         self._plans: dict[str, deque[str]] = {}
+        #: Queues of the agents that answered the last question. What these need at a broker is not made once more.
+        self._reached: dict[str, set[str]] = {}
         self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def begin(self, question: Mapping[str, Any]) -> None:
@@ -133,6 +135,11 @@ class Prober:
             self._talk(row, self._task(row, model, used), question["checks"], effects, results)
         finally:
             effects.close()
+            with self._lock:
+                self._reached.pop(row.id, None)
+                while len(self._reached) >= _KEPT:
+                    del self._reached[next(iter(self._reached))]
+                self._reached[row.id] = effects.reached
 
     def _talk(
         self,
@@ -202,7 +209,9 @@ class Prober:
     def _host_config(self, row: Environment, plans: Iterable[str]) -> dict[str, Any]:
         owner = Owner(row.project_id, row.id, "system")
         found = spec.host_settings(self._config, owner, row.cloud, spec.identities(SYSTEM, row))
-        return {**found, "own": list(plans)}
+        with self._lock:
+            reached = sorted(self._reached.get(row.id, ()))
+        return {**found, "own": list(plans), "reached": reached}
 
     def _plans_of(self, id: str) -> deque[str]:
         with self._lock:
