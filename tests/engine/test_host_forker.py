@@ -19,8 +19,8 @@ import pytest
 from tests.plugins.openstack.fake import Fake
 from vetro.engine.host.forker import HostForker
 from vetro.engine.host.process import HostProcess
-from vetro.engine.task.frames import Decoder, encode, read
 from vetro.engine.worker.ports import HostUnavailable
+from vetro.frames import Decoder, encode, read
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from vetro.engine.host.frame_server import Service
 from vetro.engine.host.heartbeat import Pulse, beat, moment
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.process import HostProcess
-from vetro.engine.task.frames import encode
+from vetro.frames import encode
 
 OWNER = {"project": "p", "environment": "e", "user": "u"}
 

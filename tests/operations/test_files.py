@@ -132,7 +132,9 @@ def commands_of(unit: str) -> Iterator[list[str]]:
             yield words[words.index("/opt/vetro/bin/vetro") + 1 :]
 
 
-@pytest.mark.parametrize("unit", ["vetro.service", "vetro-worker@.service", "vetro-backup.service"])
+@pytest.mark.parametrize(
+    "unit", ["vetro.service", "vetro-worker@.service", "vetro-backup.service", "vetro-cloud-helper.service"]
+)
 def test_units_run_commands(unit: str) -> None:
     found = list(commands_of(unit))
     assert found

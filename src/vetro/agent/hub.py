@@ -23,6 +23,8 @@ from vetro.agent.errors import ChannelClosed, ChannelStoreError
 from vetro.agent.limits import MOST_HELD
 from vetro.agent.peer import Peer, Refused
 from vetro.agent.store import QueueStore
+from vetro.clouds.drivers.agent_sockets import SOCKET, stands
+from vetro.clouds.kind_protocols import Listen
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +32,17 @@ log = logging.getLogger(__name__)
 POLL = 0.1
 #: Connections that one server may hold open.
 MOST_PEERS = 4
-_SOCKET = "agent.sock"
 
 
 class Hub:
-    """Serves the servers that the store names. ``arrived`` is called after messages came, from its thread."""
+    """Serves the servers that the store names; ``listen`` opens their sockets.
 
-    def __init__(self, store: QueueStore, lock: Path, arrived: Callable[[], None]) -> None:
+    ``arrived`` is called after messages came, from its thread.
+    """
+
+    def __init__(self, store: QueueStore, lock: Path, arrived: Callable[[], None], listen: Listen) -> None:
         self._store = store
+        self._listen_at = listen
         self._lock_path = lock
         self._arrived = arrived
         self._selector = selectors.DefaultSelector()
@@ -46,7 +51,8 @@ class Hub:
             end.setblocking(False)
         self._selector.register(self._wake_in, selectors.EVENT_READ)
         self._lock: int | None = None
-        self._listeners: dict[str, tuple[socket.socket, Path]] = {}
+        #: By queue: its socket, a mark of the socket's name, its folder.
+        self._listeners: dict[str, tuple[socket.socket, int, Path]] = {}
         self._peers: dict[str, list[Peer]] = {}
         self._touched: set[str] = set()
         self._all = True
@@ -128,7 +134,7 @@ class Hub:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + POLL
-            everything = everything or any(not place.exists() for _, place in self._listeners.values())
+            everything = everything or any(not stands(mark) for _, mark, _ in self._listeners.values())
             for peer in self._all_peers():
                 self._guarded(peer, lambda peer=peer: peer.check_time(now))  # type: ignore[misc]
         if everything and self._match_servers():
@@ -154,8 +160,8 @@ class Hub:
     def _match_servers(self) -> bool:
         """Opens and closes sockets as the store says; True when some could not be opened yet."""
         wanted = self._store.servers()
-        for queue, (_, place) in list(self._listeners.items()):
-            if wanted.get(queue) != place.parent or not place.exists():
+        for queue, (_, mark, folder) in list(self._listeners.items()):
+            if wanted.get(queue) != folder or not stands(mark):
                 self._drop_server(queue)
         missing = False
         _allow_files(4 * len(wanted) + 256)
@@ -169,35 +175,21 @@ class Hub:
         return missing
 
     def _listen(self, queue: str, folder: Path) -> None:
-        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            try:
-                os.unlink(_SOCKET, dir_fd=directory)
-            except FileNotFoundError:
-                pass
-            # The path through the descriptor is short whatever the folder is called: socket paths have 107 bytes.
-            listener.bind(f"/proc/self/fd/{directory}/{_SOCKET}")
-            # The guest's root has another user id here; who sees the folder is the server that it belongs to.
-            os.chmod(_SOCKET, 0o666, dir_fd=directory)
-            listener.listen(MOST_PEERS)
-            listener.setblocking(False)
-            self._selector.register(listener, selectors.EVENT_READ, queue)
-        except BaseException:
-            listener.close()
-            raise
-        finally:
-            os.close(directory)
-        self._listeners[queue] = (listener, folder / _SOCKET)
+        listener, mark = self._listen_at(queue, folder)
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ, queue)
+        self._listeners[queue] = (listener, mark, folder)
 
     def _drop_server(self, queue: str) -> None:
-        listener, place = self._listeners.pop(queue)
+        listener, mark, folder = self._listeners.pop(queue)
         self._selector.unregister(listener)
         listener.close()
         try:
-            place.unlink(missing_ok=True)
+            if stands(mark):
+                (folder / SOCKET).unlink(missing_ok=True)
         except OSError:
-            pass  # the folder may be gone or no longer ours
+            pass  # the folder may be gone, or not ours
+        os.close(mark)
         for peer in self._peers.pop(queue, []):
             self._selector.unregister(peer.sock)
             peer.sock.close()

@@ -18,7 +18,9 @@ from vetro.agent.errors import ChannelClosed, MessageInvalid
 from vetro.agent.guest.framing import LARGEST
 from vetro.agent.hub import Hub
 from vetro.agent.store import QueueStore
+from vetro.clouds.drivers import agent_sockets
 from vetro.clouds.interface import NotFound, Owner
+from vetro.clouds.kind_protocols import Listen
 from vetro.clouds.messages import Message
 
 #: Room for the envelope around a body.
@@ -46,8 +48,8 @@ class SocketChannel:
 
     ``directory`` is any folder of the cloud's data; several environments may share it. ``sockets`` says in which folder
     the socket of a queue belongs: a mapping that is added at once, or a callable that is asked when a queue is sent to
-    that has none yet (None: the server is not there yet). Folders are remembered across restarts until `remove`. Raises
-    `ChannelStoreError` when the file cannot be opened.
+    that has none yet (None: the server is not there yet); ``listen`` opens it. Folders are remembered across restarts
+    until `remove`. Raises `ChannelStoreError` when the file cannot be opened.
 
     Messages of one queue are delivered in the order of `send`. Thread-safe.
     """
@@ -57,6 +59,7 @@ class SocketChannel:
         directory: Path,
         owner: Owner,
         sockets: Mapping[str, Path] | Callable[[str], Path | None] | None = None,
+        listen: Listen = lambda queue, folder: agent_sockets.listen(folder),
     ) -> None:
         folder = channel_folder(directory, owner)
         self._prefix = queue_prefix(owner)
@@ -70,7 +73,7 @@ class SocketChannel:
                 self._check_queue(queue)
                 self._store.add_server(queue, place)
         self._served = set(self._store.servers())
-        self._hub = Hub(self._store, folder / "channel.lock", self._notify)
+        self._hub = Hub(self._store, folder / "channel.lock", self._notify, listen)
         self._hub.start()
 
     def add(self, queue: str, folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from socket import socket
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.interface import Cloud, Owner
@@ -84,8 +85,10 @@ class Veil(Protocol):
         ...  # pragma: no cover - protocol
 
 
-#: Makes the channel of an environment; the callable tells the folder of the socket of a queue.
-Channels = Callable[[Owner, Callable[[str], "Path | None"]], Channel]
+#: Opens the socket of a queue in its folder: as `vetro.clouds.drivers.agent_sockets.listen`. Raises OSError.
+Listen = Callable[[str, Path], tuple[socket, int]]
+#: Makes the channel of an environment; the callables tell the folder of the socket of a queue, and open it.
+Channels = Callable[[Owner, Callable[[str], "Path | None"], Listen], Channel]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -169,13 +169,13 @@ def gone_now(pid: int) -> bool:
 def test_whoever_reads_slowly_lets_the_command_wait(here: Here) -> None:
     command = here.start("sh", "-c", "while :; do echo 0123456789012345678901234567890123456789; done")
     assert command.read(PATIENCE) is not None
-    begun, other = time.process_time(), Path(f"/proc/{command._process.pid}/stat")
+    begun, other = time.process_time(), Path(f"/proc/{command.process.pid}/stat")
     time.sleep(0.3)
     used = [int(word) for word in other.read_text().rpartition(")")[2].split()[11:13]]
     time.sleep(0.3)
     again = [int(word) for word in other.read_text().rpartition(")")[2].split()[11:13]]
     assert sum(again) - sum(used) <= 5 and time.process_time() - begun < 0.2, "nobody is busy meanwhile"
-    assert int(Path(f"/proc/{command._process.pid}/statm").read_text().split()[1]) * 4 < 40_000
+    assert int(Path(f"/proc/{command.process.pid}/statm").read_text().split()[1]) * 4 < 40_000
 
 
 def test_words_are_as_long_as_they_may_be_whatever_they_are(here: Here) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from vetro.engine.task.frames import Decoder, encode
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
+from vetro.frames import Decoder, encode
 from vetro.muranopl.runtime.effects import EffectFailed, NotPlainData
 from vetro.muranopl.runtime.exceptions import catches
 from vetro.yaql.errors import Cancelled

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from vetro.clouds.interface import CloudError
-from vetro.engine.task.frames import Decoder, encode
 from vetro.engine.watching import process
+from vetro.frames import Decoder, encode
 
 
 class Cloud:

@@ -10,12 +10,12 @@ from typing import Any
 
 from tests.faults.harness import UNSAFE, Case, make_host, model, package
 from tests.support.host_thread import HostThread
-from vetro.engine.task.frames import Decoder, encode
 from vetro.engine.task.launcher import Exit
 from vetro.engine.task.task import Task
 from vetro.engine.worker.ports import Policies
 from vetro.engine.worker.state import Limits
 from vetro.engine.worker.worker import Worker
+from vetro.frames import Decoder, encode
 
 
 class Scripted:

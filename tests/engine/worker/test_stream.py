@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from vetro.engine.task.frames import FrameError, encode
 from vetro.engine.worker.stream import Stream
+from vetro.frames import FrameError, encode
 
 
 @pytest.fixture
@@ -78,6 +78,6 @@ def test_deep_values_pass(pair: tuple[Stream, socket.socket]) -> None:
 
 
 def test_too_large_a_message_is_refused(pair: tuple[Stream, socket.socket], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vetro.engine.task.frames.LARGEST", 100)
+    monkeypatch.setattr("vetro.frames.LARGEST", 100)
     with pytest.raises(FrameError):
         pair[0].send({"t": "x", "text": "y" * 100})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from vetro.engine.task.frames import Decoder, encode
+from vetro.frames import Decoder, encode
 from vetro.server.environments.models import Environment
 from vetro.server.environments.models import State as Model
 from vetro.server.tasks import clock

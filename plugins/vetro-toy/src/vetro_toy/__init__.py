@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -161,7 +161,7 @@ class ToyDriver:
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+    def sweep(self, servers: Container[str], networks: Container[str]) -> Sequence[str]:
         return list(self._swept(servers, networks))
 
     def clear(self) -> Sequence[str]:
@@ -170,7 +170,7 @@ class ToyDriver:
     def close(self) -> None:
         return
 
-    def _swept(self, servers: Collection[str], networks: Collection[str]) -> Iterator[str]:
+    def _swept(self, servers: Container[str], networks: Container[str]) -> Iterator[str]:
         for folder in sorted(self._servers.iterdir()):
             if folder.name not in servers:
                 self.delete(folder.name)

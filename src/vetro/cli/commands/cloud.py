@@ -13,12 +13,14 @@ import click
 from vetro.cli import output as out
 from vetro.cli.client.connect import open_local, signed_in
 from vetro.cli.client.contexts import chosen, context_option
-from vetro.cli.groups import Commands
+from vetro.cli.groups import Commands, Table
 from vetro.cli.task_run import workspace_option
 from vetro.clouds import kinds
 
+_TABLE: Table = {"helper": ("cloud_helper:command", "Make servers for a service that has no rights of root's.")}
 
-@click.group("cloud", cls=Commands)
+
+@click.group("cloud", cls=Commands, table=_TABLE)
 def command() -> None:
     """List kinds of clouds; look at the cloud of a workspace, start its servers again, and clean it up.
 

@@ -8,7 +8,7 @@ same time, and never twice at once for one server. Reference: LOCAL_CLOUD.md 4-5
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -340,7 +340,7 @@ class ServerDriver(Protocol):
         """The queues between engine and agents of one environment. The caller closes it."""
         ...  # pragma: no cover - protocol
 
-    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+    def sweep(self, servers: Container[str], networks: Container[str]) -> Sequence[str]:
         """Removes what is left of servers and networks that are not in these lists (ids) or are dead beyond repair.
 
         Servers with data that are in none are stopped and kept for a day first. Returns a line for each thing that was

@@ -72,3 +72,21 @@ class ImageBusy(DriverError):
     """Another process builds the image, or servers still use it."""
 
     code = "CLD213"
+
+
+class HelperAway(DriverError):
+    """The cloud helper does not answer, or does not serve who asks."""
+
+    code = "CLD220"
+
+
+class HelperRefused(DriverError):
+    """The cloud helper does not do this for any service."""
+
+    code = "CLD221"
+
+
+class HelperUnusable(DriverError):
+    """The cloud helper cannot begin here."""
+
+    code = "CLD222"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from vetro.clouds.drivers import spec_files
+from vetro.clouds.drivers import agent_sockets, spec_files
 from vetro.clouds.drivers.base import (
     ConfigResult,
     ConfigSpec,
@@ -51,7 +51,7 @@ class Guest(Protocol):
         """Runs a command in it. Raises `GuestCommandFailed`."""
         ...  # pragma: no cover - protocol
 
-    def entry(self, command: Command) -> Entry:
+    def entry(self, command: Sequence[str], terminal: bool) -> Entry:
         """How a command gets into it that runs on. Raises `GuestCommandFailed`."""
         ...  # pragma: no cover - protocol
 
@@ -154,6 +154,18 @@ class GuestDriver(ABC, Generic[GuestT]):
         found = (spec_files.load_server(folder / "server.json") for folder in folders)
         return [spec for spec in found if spec is not None]
 
+    def spec(self, server: str) -> ServerSpec | None:
+        """What a server was made from; None when there is none."""
+        return self._server(server).spec()
+
+    def count(self) -> int:
+        """How many servers there are."""
+        return len(self._folders())
+
+    def images(self) -> list[dict[str, Any]]:
+        """The records of the images that servers can start from."""
+        return [image.record() for image in self._images.list()]
+
     # -- what the cloud does not know ----------------------------------------------------------------------------------
 
     @abstractmethod
@@ -172,7 +184,7 @@ class GuestDriver(ABC, Generic[GuestT]):
         self.delete(folder.name)
         return [what]
 
-    def _sweep_servers(self, servers: Collection[str]) -> list[str]:
+    def _sweep_servers(self, servers: Container[str]) -> list[str]:
         """Sets aside servers other than these; says what was done."""
         done: list[str] = []
         for folder in self._folders():
@@ -208,7 +220,11 @@ class GuestDriver(ABC, Generic[GuestT]):
 
     def run_command(self, server: str, command: Command) -> RunningCommand:
         """Starts a command as root of a server (not of this machine) that runs on. Raises `GuestCommandFailed`."""
-        return GuestCommand(self._known(server).entry(command), command)
+        return GuestCommand(self.entry(server, command.words, command.terminal is not None), command)
+
+    def entry(self, server: str, command: Sequence[str], terminal: bool) -> Entry:
+        """How a command gets into a server that is to run on. Raises `GuestCommandFailed`."""
+        return self._known(server).entry(command, terminal)
 
     def put_file(self, server: str, path: str, data: bytes, mode: int = 0o644) -> None:
         """Writes a file, as the guest's own root would."""
@@ -224,7 +240,7 @@ class GuestDriver(ABC, Generic[GuestT]):
 
     def signal_command(self, handle: str) -> str:
         """The program that signals a wait handle."""
-        return f"{first_files.SEED}/vetro-signal {handle}"
+        return first_files.signal_program(handle)
 
     def signals(self, handle: str, servers: Collection[str]) -> Sequence[Signal]:
         """Signals so far; servers that do not run add none."""
@@ -255,11 +271,14 @@ class GuestDriver(ABC, Generic[GuestT]):
         if self._channels is None:
             raise NotAvailable("this driver was opened without a channel to agents")
 
-        def place(queue: str) -> Path | None:
-            known = any(spec.owner == owner and spec.queue == queue for spec in self._specs())
-            return self._socket_folder(queue) if known else None
+        return self._channels(
+            owner, lambda queue: self.agent_socket(queue, owner), lambda queue, folder: agent_sockets.listen(folder)
+        )
 
-        return self._channels(owner, place)
+    def agent_socket(self, queue: str, owner: Owner | None = None) -> Path | None:
+        """The folder of the socket of an agent's queue; None where no server has it, of ``owner`` if one is given."""
+        known = any(spec.queue == queue and owner in (None, spec.owner) for spec in self._specs())
+        return self._socket_folder(queue) if known else None
 
     def close(self) -> None:
         """Nothing is held open."""

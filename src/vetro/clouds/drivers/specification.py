@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from vetro.clouds.drivers.values import ValueInvalid, short
+from vetro.clouds.drivers.values import Name, ValueInvalid, short
 from vetro.clouds.interface import Owner
 
 Parser = Callable[[Any], Any]
@@ -38,27 +38,27 @@ class Specification:
 
 @functools.cache
 def _parsers(kind: type) -> tuple[tuple[str, Parser], ...]:
-    return tuple((name, _parser(hint)) for name, hint in get_type_hints(kind, include_extras=True).items())
+    return tuple((name, parser(hint)) for name, hint in get_type_hints(kind, include_extras=True).items())
 
 
-def _parser(hint: Any) -> Parser:
+def parser(hint: Any) -> Parser:
     """What makes a value of this type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return arguments[1]  # type: ignore[no-any-return]
     if origin in (Union, types.UnionType):
         (rest,) = (one for one in arguments if one is not type(None))
-        inner = _parser(rest)
+        inner = parser(rest)
         # Older records have '' where there is nothing.
         return lambda value: None if value is None or value == "" else inner(value)
     if origin is Literal:
         return functools.partial(_one_of, arguments)
     if origin is collections.abc.Sequence:
-        return functools.partial(_sequence, _parser(arguments[0]))
+        return functools.partial(_sequence, parser(arguments[0]))
     if origin is tuple:
-        return functools.partial(_tuple, tuple(map(_parser, arguments)))
+        return functools.partial(_tuple, tuple(map(parser, arguments)))
     if origin is collections.abc.Mapping:
-        return functools.partial(_mapping, _parser(arguments[0]), _parser(arguments[1]))
+        return functools.partial(_mapping, parser(arguments[0]), parser(arguments[1]))
     if hint is Any:
         return lambda value: value
     if hint in (str, bool, int):
@@ -104,6 +104,7 @@ def _record(kind: type, value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise ValueInvalid(f"{short(value)} is no {kind.__name__}")
     try:
-        return kind(**value)
+        # An owner is no specification and takes anything.
+        return kind(**({name: Name(one) for name, one in value.items()} if kind is Owner else value))
     except TypeError as error:
         raise ValueInvalid(str(error)) from None

@@ -1,12 +1,12 @@
 """The process that holds one command of a server: its terminal or its streams, and the socket that takes its input.
 
 A program of its own (`python -I -S command_process.py`) that uses the standard library only. Its standard input is a
-socket of packets to whoever wants the command (`vetro.clouds.guest.running_command`). The first packet that comes is a
-`Launch` with the words of the command (`packed`); then it sends packets with a letter in front: ``o`` and ``e`` what
-the command wrote, ``i`` that input came, ``x`` the status it ended with. When the other end is closed, because its
-process was killed for example, the session of the command is ended.
+`Launch` with the words of the command (`packed`). Over a socket of packets to whoever wants the command
+(`vetro.clouds.guest.running_command`) it sends packets with a letter in front: ``o`` and ``e`` what the command wrote,
+``i`` that input came, ``x`` the status it ended with. When the other end is closed, because its process was killed for
+example, the session of the command is ended.
 
-Input comes over connections to ``Launch["socket"]``, so that any process of the service may send it: a line of JSON
+Input comes over connections to a socket that listens, so that any process of the service may send it: a line of JSON
 (`Input`), then bytes up to the end; the answer is ``ok``, ``full`` (nothing was taken: later) or ``ended``.
 What waits is bounded both ways: a command that writes faster than is read waits, and so does who sends it input.
 """
@@ -38,8 +38,11 @@ GRACE = 0.5
 class Launch(TypedDict):
     """How a command is to be held."""
 
-    #: Name of the socket for input, in the folder where this process is.
-    socket: str
+    #: Descriptors: the socket of packets, and the one for input, which listens.
+    control: int
+    listener: int
+    #: Path of the socket for input, which is removed at the end; None: who made it does that.
+    place: str | None
     #: Descriptors of both ends of its terminal, with columns and rows; None: there is none.
     terminal: list[int] | None
     size: list[int] | None
@@ -57,7 +60,7 @@ class Input(TypedDict, total=False):
 
 
 def packed(launch: Launch, words: list[bytes]) -> bytes:
-    """The first packet. Words go over as they are: as JSON they may be six times as long, more than a packet holds."""
+    """The input of the process. Words go over as they are."""
     return b"\0".join([json.dumps(launch).encode(), *words])
 
 
@@ -66,10 +69,7 @@ class Held:
 
     def __init__(self, control: socket.socket, launch: Launch, words: list[bytes]) -> None:
         self._control = control
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(launch["socket"])
-        os.chmod(launch["socket"], 0o600)
-        self._listener.listen(8)
+        self._listener = socket.socket(fileno=launch["listener"])
         self._connections: dict[int, tuple[socket.socket, bytearray]] = {}
         self._pending: bytes | None = None
         self._waiting = bytearray()
@@ -330,14 +330,16 @@ def _ended(*_: object) -> None:
 
 
 def main() -> None:
-    """Holds the command that the first packet describes."""
-    control = socket.socket(fileno=_moved(0))
+    """Holds the command that standard input describes."""
     signal.signal(signal.SIGTERM, _ended)
-    message = control.recv(1 << 18)
+    with os.fdopen(0, "rb", closefd=False) as given:
+        message = given.read()
     if not message:
         return
     head, *words = message.split(b"\0")
     launch: Launch = json.loads(head)
+    control = socket.socket(fileno=_moved(launch["control"]))
+    launch["listener"] = _moved(launch["listener"])
     if launch["terminal"] is not None:
         launch["terminal"] = [_moved(number) for number in launch["terminal"]]
     null = os.open(os.devnull, os.O_RDWR)
@@ -354,10 +356,11 @@ def main() -> None:
         except OSError:
             pass
     finally:
-        try:
-            os.unlink(launch["socket"])
-        except FileNotFoundError:
-            pass
+        if launch["place"] is not None:
+            try:
+                os.unlink(launch["place"])
+            except FileNotFoundError:
+                pass
         if held is not None:
             held.end()
 

@@ -56,6 +56,11 @@ StandardError=journal+console
 """
 
 
+def signal_program(handle: str) -> str:
+    """The command with which a server signals a wait handle."""
+    return f"{SEED}/vetro-signal {handle}"
+
+
 def server_facts(spec: ServerSpec, names: Mapping[str, str], uplink: bool) -> dict[str, Any]:
     """``server.json``: what the boot helper goes by. ``names``: port id -> name of the interface in the guest."""
     nics = [

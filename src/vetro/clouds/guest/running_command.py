@@ -16,8 +16,8 @@ import stat
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,40 +46,75 @@ class Entry:
     status: bool = False
 
 
-class GuestCommand:
-    """Implements `vetro.clouds.interface.RunningCommand`."""
+def hold(
+    entry: Entry,
+    size: tuple[int, int] | None,
+    takes_input: bool,
+    control: socket.socket,
+    listener: socket.socket,
+    place: Path | None = None,
+) -> subprocess.Popen[bytes]:
+    """Starts the process that holds a command, at ``control``, with input from ``listener``; both stay open here.
 
-    def __init__(self, entry: Entry, command: Command) -> None:
-        """Starts it. Raises `GuestCommandFailed`."""
+    ``place``: the name of ``listener``, removed at the end. Raises OSError.
+    """
+    launch: command_process.Launch = {
+        "control": control.fileno(),
+        "listener": listener.fileno(),
+        "place": None if place is None else str(place),
+        "terminal": None if entry.terminal is None else list(entry.terminal),
+        "size": None if size is None else list(size),
+        "input": takes_input,
+        "status": entry.status,
+    }
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(command_process.__file__)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=environment(),
+            pass_fds=(control.fileno(), listener.fileno(), *(entry.terminal or ())),
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin:  # it was killed: who waits for it learns that
+            process.stdin.write(command_process.packed(launch, [os.fsencode(word) for word in entry.words]))
+    finally:
+        for number in entry.terminal or ():
+            os.close(number)
+    return process
+
+
+def wait(process: subprocess.Popen[bytes]) -> None:
+    """Until the process that holds a command nobody listens to any more has ended."""
+    try:
+        process.wait(command_process.GRACE + 15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+class HeldCommand:
+    """Implements `vetro.clouds.interface.RunningCommand` with a process that somebody makes hold the command.
+
+    ``begin`` gets the process's ends of both sockets, as `hold` takes them, and gives what waits for the end of the
+    process once nobody listens any more. Raises `GuestCommandFailed`, and what ``begin`` raises.
+    """
+
+    def __init__(self, command: Command, begin: Callable[[socket.socket, socket.socket], Callable[[], None]]) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control: socket.socket | None = ours
-        launch: command_process.Launch = {
-            "socket": command.socket.name,
-            "terminal": None if entry.terminal is None else list(entry.terminal),
-            "size": None if command.terminal is None else list(command.terminal),
-            "input": command.input,
-            "status": entry.status,
-        }
+        self._place = command.socket
+        self._wait: Callable[[], None] | None = None
         try:
-            with theirs:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(command_process.__file__)],
-                    stdin=theirs.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd=str(command.socket.parent),
-                    env=environment(),
-                    pass_fds=tuple(entry.terminal or ()),
-                    start_new_session=True,
-                )
-            ours.send(command_process.packed(launch, [os.fsencode(word) for word in entry.words]))
+            with theirs, _listening(command.socket) as listener:
+                self._wait = begin(theirs, listener)
             packet = self._packet(_BEGIN)
         except BaseException:
             self.close()
             raise
-        finally:
-            for number in entry.terminal or ():
-                os.close(number)
         if packet != b"r":
             self.close()
             why = (packet or b"")[1:].decode("utf-8", "replace") or "its process did not begin"
@@ -115,16 +150,27 @@ class GuestCommand:
         control, self._control = self._control, None
         if control is not None:
             control.close()
-            process = getattr(self, "_process", None)
-            if process is not None:
-                try:
-                    process.wait(command_process.GRACE + 15)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+            if self._wait is not None:
+                self._wait()
+            self._place.unlink(missing_ok=True)
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_control"):
+            self.close()
+
+
+class GuestCommand(HeldCommand):
+    """A command whose process this one starts."""
+
+    def __init__(self, entry: Entry, command: Command) -> None:
+        """Starts it. Raises `GuestCommandFailed`."""
+
+        def begin(control: socket.socket, listener: socket.socket) -> Callable[[], None]:
+            process = hold(entry, command.terminal, command.input, control, listener, command.socket)
+            self.process = process
+            return lambda: wait(process)  # not of this object: whoever drops it closes it
+
+        super().__init__(command, begin)
 
 
 def send_input(place: Path, data: bytes, *, end: bool = False, size: tuple[int, int] | None = None) -> str:
@@ -190,6 +236,16 @@ def open_terminal(root: str, uid: int) -> tuple[int, int]:
         raise GuestCommandFailed(f"the server gives no terminal: {error.strerror}") from None
     os.fchown(theirs, uid, -1)
     return ours, theirs
+
+
+@contextmanager
+def _listening(place: Path) -> Iterator[socket.socket]:
+    """A new socket of this user alone at a place."""
+    with _short(place) as address, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(address)
+        os.chmod(address, 0o600)
+        listener.listen(8)
+        yield listener
 
 
 @contextmanager

@@ -13,7 +13,7 @@ do not depend on the process that made them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from vetro.clouds.drivers.folder_sizes import FolderSizes
 from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.drivers.routes import route_to
 from vetro.clouds.guest import first_files
+from vetro.clouds.helper.driver import HelperDriver as HelperDriver
 from vetro.clouds.images.store import ImageStore, delete_tree, use
 from vetro.clouds.interface import ServerMetrics
 from vetro.clouds.kind_protocols import Channels
@@ -180,7 +181,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+    def sweep(self, servers: Container[str], networks: Container[str]) -> Sequence[str]:
         """Removes what belongs to nothing; see `ServerDriver.sweep`."""
         # Other processes make things meanwhile, each after its record: what there is is looked at before the records.
         done = self._sweep_servers(servers)

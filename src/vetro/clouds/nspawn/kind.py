@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.drivers.programs import examine_programs
 from vetro.clouds.drivers.tools import which
+from vetro.clouds.helper import presence
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Capabilities, Lack, Place, Remark
 from vetro.clouds.nspawn import id_ranges, inotify
@@ -19,13 +21,18 @@ from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
+    from vetro.clouds.helper.driver import HelperDriver
     from vetro.clouds.nspawn.driver import NspawnDriver
+    from vetro.clouds.stacks.machine_images import Images
 
 _TOOLS = ("systemd-nspawn", "ip", "nft", "nsenter", "unshare", "setsid", "mount")
 #: Programs that a person installs, by the package of Debian that holds each.
 _PROGRAMS = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap", "ip": "iproute2", "nft": "nftables"}
 #: Servers that a machine is looked at for.
 SERVERS = 30
+#: Why there are no servers without rights, and what to do.
+NO_RIGHTS = "it needs root, or the cloud helper"
+USE_HELPER = "'vetro cloud helper', run by root beside the service (docs/operations/one-machine.md)"
 
 
 class NspawnKind(GuestKind[StackSettings]):
@@ -36,10 +43,23 @@ class NspawnKind(GuestKind[StackSettings]):
     settings = StackSettings
     rank = 10
     modules = ("vetro.clouds.stacks.cloud", "vetro.clouds.nspawn.driver")
+    needs_rights = True
 
-    def driver(self, settings: StackSettings, place: Place) -> NspawnDriver:
+    def driver(self, settings: StackSettings, place: Place) -> NspawnDriver | HelperDriver:
         """See `DriverKind.driver`."""
-        return _driver_class()(
+        if _helped(place.directory):
+            return _drivers()[1](self.name, place.directory / self.name, place.channels)
+        return self.privileged(settings, place)
+
+    def images(self, place: Place) -> Images | None:
+        """See `DriverKind.images`."""
+        if not _helped(place.directory):
+            return None
+        return _drivers()[1](self.name, place.directory / self.name).images
+
+    def privileged(self, settings: StackSettings, place: Place) -> NspawnDriver:
+        """See `DriverKind.privileged`."""
+        return _drivers()[0](
             place.directory,
             images=place.images,
             agent=place.agent,
@@ -50,7 +70,7 @@ class NspawnKind(GuestKind[StackSettings]):
     def missing(self, images: ImageStore | None = None) -> str | None:
         """See `GuestKind.missing`."""
         if os.geteuid() != 0:
-            return "it needs root"
+            return NO_RIGHTS
         tools = [tool for tool in _TOOLS if which(tool) is None]
         if tools:
             return f"these programs are not installed: {', '.join(tools)}"
@@ -96,11 +116,25 @@ class NspawnKind(GuestKind[StackSettings]):
         if os.geteuid() == 0:
             yield from _limits()
 
-    def kept(self, directory: Path) -> NspawnDriver | None:
-        """See `DriverKind.kept`. Only root can see it."""
-        if not (directory / self.name).is_dir() or os.geteuid() != 0:
+    def lacks(self, settings: StackSettings, place: Place) -> Lack | None:
+        """See `CloudKind.lacks`. Without root's rights it is the cloud helper that may lack something."""
+        if not _helped(place.directory):
+            return super().lacks(settings, place)
+        try:
+            found = presence.lacks()
+        except HelperAway as error:
+            return Lack(NO_RIGHTS if not presence.address().exists() else error.message, USE_HELPER)
+        return None if found is None else Lack(*found)
+
+    def kept(self, directory: Path) -> NspawnDriver | HelperDriver | None:
+        """See `DriverKind.kept`. Only root can see it, and who asks the cloud helper."""
+        if not (directory / self.name).is_dir():
             return None
-        return _driver_class()(directory)
+        if presence.note_of(directory / self.name).exists():
+            return _drivers()[1](self.name, directory / self.name)
+        if os.geteuid() != 0:
+            return None
+        return _drivers()[0](directory)
 
     def lacks_rights(self, directory: Path) -> Lack | None:
         """See `DriverKind.lacks_rights`."""
@@ -140,8 +174,13 @@ def _limits() -> Iterator[Remark]:
         yield Remark("ok" if lack is None else "warning", text, advice, "user ids")
 
 
-def _driver_class() -> type[NspawnDriver]:
-    """The driver takes long to import, and kinds are asked for their names by every command."""
-    from vetro.clouds.nspawn.driver import NspawnDriver
+def _helped(directory: Path) -> bool:
+    """Whether the servers of the cloud in this folder are made by the cloud helper."""
+    return os.geteuid() != 0 or presence.note_of(directory / KIND.name).exists()
 
-    return NspawnDriver
+
+def _drivers() -> tuple[type[NspawnDriver], type[HelperDriver]]:
+    """The drivers take long to import, and kinds are asked for their names by every command."""
+    from vetro.clouds.nspawn.driver import HelperDriver, NspawnDriver
+
+    return NspawnDriver, HelperDriver

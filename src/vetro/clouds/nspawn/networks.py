@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -162,7 +162,7 @@ class Networks:
         with self._locked(project):
             self._refresh(project)
 
-    def sweep(self, networks: Collection[str]) -> Iterator[str]:
+    def sweep(self, networks: Container[str]) -> Iterator[str]:
         """Removes networks that are not listed, and interfaces, namespaces and rules that belong to nothing."""
         for network in spec_files.networks(self._networks):
             if network.id not in networks and self.delete(network.id):

@@ -27,7 +27,6 @@ from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.guest.running_command import Entry, open_terminal
 from vetro.clouds.images.shift import RANGE
 from vetro.clouds.images.store import Image, delete_tree
-from vetro.clouds.interface import Command
 from vetro.clouds.nspawn import links, namespaces, supervisor
 from vetro.clouds.nspawn.cgroups import Cgroup, Cgroups
 from vetro.clouds.nspawn.registry import PROPAGATE
@@ -281,11 +280,10 @@ class NspawnServer:
                 raise GuestCommandFailed(f"the server {self.id} stopped meanwhile: {self.why()}") from None
             raise
 
-    def entry(self, command: Command) -> Entry:
+    def entry(self, command: Sequence[str], terminal: bool) -> Entry:
         """How a command gets into it, with a terminal of its own if it wants one. Raises `GuestCommandFailed`."""
-        env = {} if command.terminal is None else {"TERM": "xterm-256color"}
-        leader, words = self._into(command.words, env)
-        if command.terminal is None:
+        leader, words = self._into(command, {"TERM": "xterm-256color"} if terminal else {})
+        if not terminal:
             return Entry(words)
         return Entry(words, open_terminal(f"/proc/{leader}/root", int(load(self.folder / "launch.json")["uid"])))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,7 +131,7 @@ class ProotDriver(GuestDriver[ProotServer]):
 
     # -- the whole -----------------------------------------------------------------------------------------------------
 
-    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+    def sweep(self, servers: Container[str], networks: Container[str]) -> Sequence[str]:
         """Removes what belongs to nothing; see `ServerDriver.sweep`."""
         done = self._sweep_servers(servers)
         for network in self.networks():

@@ -22,7 +22,6 @@ from vetro.clouds.guest.files import read_end, read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.guest.running_command import Entry
 from vetro.clouds.images.store import delete_tree
-from vetro.clouds.interface import Command
 from vetro.clouds.proot import systemctl
 
 #: Where a command that is executed finds the folder for its exit status.
@@ -190,14 +189,13 @@ class ProotServer:
             streams = [_read(place / name) for name in ("out", "err")]
         return Output(streams[0][0], streams[1][0], code, streams[0][1] or streams[1][1])
 
-    def entry(self, command: Command) -> Entry:
+    def entry(self, command: Sequence[str], terminal: bool) -> Entry:
         """How a command gets into it. Raises `GuestCommandFailed`. Proot may stay when it has ended (`execute`)."""
         if not self.alive():
             raise GuestCommandFailed(f"the server {self.id} does not run")
-        env = {} if command.terminal is None else {"TERM": "xterm-256color"}
-        inner = ["sh", "-c", f'"$@" {STATUS}>&-; echo $? >&{STATUS}', "sh", *command.words]
-        terminal = None if command.terminal is None else os.openpty()
-        return Entry(self.words(inner, env), terminal, status=True)
+        env = {"TERM": "xterm-256color"} if terminal else {}
+        inner = ["sh", "-c", f'"$@" {STATUS}>&-; echo $? >&{STATUS}', "sh", *command]
+        return Entry(self.words(inner, env), os.openpty() if terminal else None, status=True)
 
     def _await(self, place: Path, timeout: float) -> int | None:
         """Exit status of a command; None when it was ended because it took too long."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -267,7 +267,7 @@ class RecordDriver:
         """See `ServerDriver.channel`."""
         return RecordChannel(self, owner)
 
-    def sweep(self, servers: Collection[str], networks: Collection[str]) -> Sequence[str]:
+    def sweep(self, servers: Container[str], networks: Container[str]) -> Sequence[str]:
         """See `ServerDriver.sweep`: forgets servers and networks that the cloud does not know."""
         removed = []
         for id, name in self.store.rows("SELECT id, name FROM servers WHERE status != 'DELETED'"):

@@ -58,7 +58,7 @@ class Plan:
         this machine uses it otherwise (``elsewhere``): then it leads there.
         """
         net = network(subnet["cidr"])
-        if self.leased(subnet["id"]) or not self._has(net) or _overlaps(net, self._leased(None, 4)):
+        if self.leased(subnet["id"]) or not handed_out(self._settings, net) or _overlaps(net, self._leased(None, 4)):
             return
         if _overlaps(net, map(network, elsewhere())):
             return
@@ -78,31 +78,13 @@ class Plan:
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _size(self, version: int) -> tuple[int, int]:
-        """How many blocks there are, and how many bits each has for hosts."""
-        settings = self._settings
-        hosts = max(2, (settings.max_hosts - 1).bit_length()) if version == 4 else 64
-        return 1 << max(1, (settings.max_networks - 1).bit_length()), hosts
-
-    def _base(self, version: int) -> int:
-        return int(ipaddress.ip_address(self._settings.plan_ipv4 if version == 4 else self._settings.plan_ipv6))
-
     def _blocks(self, version: int, name: str) -> Iterator[IPNetwork]:
         """All blocks, from one on that follows from the name."""
-        count, hosts = self._size(version)
-        base, bits = self._base(version), 32 if version == 4 else 128
+        count, hosts = _size(self._settings, version)
+        base, bits = _base(self._settings, version), 32 if version == 4 else 128
         first = zlib.crc32(name.encode()) % count
         for number in range(count):
             yield ipaddress.ip_network((base + ((first + number) % count << hosts), bits - hosts), strict=False)
-
-    def _has(self, net: IPNetwork) -> bool:
-        """Whether this is a block of the plan, or the network of servers that name none."""
-        if net.version != 4:
-            return False
-        count, hosts = self._size(4)
-        place, rest = divmod(int(net.network_address) - self._base(4), 1 << hosts)
-        whole = net.prefixlen == 32 - hosts and rest == 0 and 0 <= place < count
-        return whole or net == network(self._settings.private_cidr)
 
     def _subnets(self, project: str, version: int) -> list[IPNetwork]:
         """Subnets of a project in all regions: they are in one namespace."""
@@ -129,3 +111,23 @@ class Plan:
 
 def _overlaps(net: IPNetwork, others: Iterable[IPNetwork]) -> bool:
     return any(net.overlaps(other) for other in others if other.version == net.version)
+
+
+def handed_out(settings: StackSettings, net: IPNetwork) -> bool:
+    """Whether this is a block of the plan, or the network of servers that name none: what may be leased."""
+    if net.version != 4:
+        return False
+    count, hosts = _size(settings, 4)
+    place, rest = divmod(int(net.network_address) - _base(settings, 4), 1 << hosts)
+    whole = net.prefixlen == 32 - hosts and rest == 0 and 0 <= place < count
+    return whole or net == network(settings.private_cidr)
+
+
+def _size(settings: StackSettings, version: int) -> tuple[int, int]:
+    """How many blocks there are, and how many bits each has for hosts."""
+    hosts = max(2, (settings.max_hosts - 1).bit_length()) if version == 4 else 64
+    return 1 << max(1, (settings.max_networks - 1).bit_length()), hosts
+
+
+def _base(settings: StackSettings, version: int) -> int:
+    return int(ipaddress.ip_address(settings.plan_ipv4 if version == 4 else settings.plan_ipv6))

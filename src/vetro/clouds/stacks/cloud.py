@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,7 @@ class StackCloud:
             self._database.elsewhere = elsewhere
             if elsewhere is None:
                 seed(self._database, self._settings, directory)
-                offer(self._database, self._settings)
+                offer(self._database, self._settings, getattr(driver, "images", None))
             self._services = Services(
                 directory, self._database, driver, self._settings, clock, dict(quotas or {}), capabilities, kind
             )
@@ -317,7 +317,7 @@ class StackCloud:
         """What a project has of each quota of clouds, in all regions and environments."""
         return used(self._database, project)
 
-    def known(self) -> tuple[Collection[str], Collection[str]]:
+    def known(self) -> tuple[Container[str], Container[str]]:
         """Ids of all servers and of all networks of all owners: what `ServerDriver.sweep` must leave alone."""
         return _Known(self._database, "server"), _Known(self._database, "network")
 
@@ -363,7 +363,7 @@ class StackCloud:
         self.close()
 
 
-class _Known(Collection[str]):
+class _Known(Container[str]):
     """Ids of records as they are when somebody looks: other processes make things while leftovers are removed."""
 
     def __init__(self, database: Database, kind: Kind) -> None:
@@ -372,12 +372,6 @@ class _Known(Collection[str]):
 
     def __contains__(self, id: object) -> bool:
         return self._database.row("SELECT 1 FROM records WHERE id = ? AND kind = ?", (str(id), self._kind)) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([id for (id,) in self._database.rows("SELECT id FROM records WHERE kind = ?", (self._kind,))])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def _of(server: Record, owner: Owner) -> bool:

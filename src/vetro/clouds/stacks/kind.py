@@ -11,15 +11,17 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from vetro.clouds.interface import Cloud
+from vetro.clouds.interface import Cloud, NotAvailable
 from vetro.clouds.kind_protocols import Capabilities, Lack, Place
 from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
     from vetro.clouds.drivers.base import InspectedDriver, ServerDriver
+    from vetro.clouds.helper.service import HelpedDriver
     from vetro.clouds.images.store import ImageStore
     from vetro.clouds.stacks.cloud import StackCloud
     from vetro.clouds.stacks.listing import Listing
+    from vetro.clouds.stacks.machine_images import Images
     from vetro.clouds.stacks.state.database import Elsewhere
 
 #: What `GuestKind.missing` says where servers could run, had they an image, and what to do then.
@@ -41,6 +43,8 @@ class DriverKind(ABC, Generic[SettingsT]):
     rank: int | None = None
     bound: bool = True
     modules: Sequence[str] = ()
+    #: Its driver has to be root's; services that are not have a cloud helper (`vetro.clouds.helper`).
+    needs_rights: bool = False
 
     @abstractmethod
     def driver(self, settings: SettingsT, place: Place) -> ServerDriver:
@@ -91,7 +95,16 @@ class DriverKind(ABC, Generic[SettingsT]):
         """What the cloud offers to choose from, for processes that answer requests: nothing is started for it."""
         from vetro.clouds.stacks.listing import Listing  # as above
 
-        return Listing(place.directory, settings, executes=self.capabilities(settings).executes)
+        executes = self.capabilities(settings).executes
+        return Listing(place.directory, settings, executes=executes, images=self.images(place))
+
+    def images(self, place: Place) -> Images | None:
+        """Gives the records of the images that servers start from, where these are not the user's own."""
+        return None
+
+    def privileged(self, settings: SettingsT, place: Place) -> HelpedDriver:
+        """The driver that a cloud helper has, where the kind `needs_rights`. Raises `CloudError`."""
+        raise NotAvailable(f"clouds of kind '{self.name}' need no helper")
 
     def shared_settings(self, settings: SettingsT) -> dict[str, Any]:
         """The part of settings that clouds of all such kinds have."""

@@ -11,7 +11,7 @@ from typing import Any
 from vetro.clouds.interface import Catalog, NotFound, Owner
 from vetro.clouds.stacks.default_networks import ensure_defaults
 from vetro.clouds.stacks.initial_state import seed
-from vetro.clouds.stacks.machine_images import offer
+from vetro.clouds.stacks.machine_images import Images, offer
 from vetro.clouds.stacks.network_queries import QueryInvalid
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
@@ -86,18 +86,27 @@ def mark_image(
 class Listing:
     """The lists of the cloud in ``directory``, which is made with what a new cloud holds when it is not there yet.
 
-    ``executes``: as its `Capabilities` say. May be used from several threads. Raises `StateUnusable`.
+    ``executes``: as its `Capabilities` say. ``images``: as `offer` takes them. May be used from several
+    threads. Raises `StateUnusable`.
     """
 
-    def __init__(self, directory: Path | str, settings: StackSettings | None = None, *, executes: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path | str,
+        settings: StackSettings | None = None,
+        *,
+        executes: bool = False,
+        images: Images | None = None,
+    ) -> None:
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         self._settings = settings or StackSettings()
         self._executes = executes
+        self._images = images
         self._database = Database(folder / "cloud.db")
         try:
             seed(self._database, self._settings, folder)
-            offer(self._database, self._settings)
+            offer(self._database, self._settings, self._images)
         except BaseException:
             self._database.close()
             raise
@@ -105,7 +114,7 @@ class Listing:
     def catalog(self, owner: Owner, region: str, what: Catalog) -> Sequence[Mapping[str, Any]]:
         """See `listed`. Raises `QueryInvalid`, `NotFound` for an unknown region."""
         if what == "images":
-            offer(self._database, self._settings)
+            offer(self._database, self._settings, self._images)
         return listed(self._database, self._settings, owner, region, what, self._executes)
 
     def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:

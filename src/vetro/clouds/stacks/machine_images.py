@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.images.recipe import DEFAULT
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.stacks.initial_state import image_record
@@ -11,20 +15,31 @@ from vetro.clouds.stacks.state.inventory import Inventory, fixed_id
 
 #: Property of their records.
 _OURS = "of_this_machine"
+#: Gives name and info of each image, as `vetro.clouds.images.store.Image.record` does.
+Images = Callable[[], Sequence[Mapping[str, Any]]]
 
 
-def offer(database: Database, settings: StackSettings, store: ImageStore | None = None) -> None:
-    """Lists images that came to this machine, and no longer those that went. Marks that somebody changed stay."""
-    found = (store or ImageStore()).list()
+def _own() -> Sequence[Mapping[str, Any]]:
+    return [{"name": image.name, "info": image.manifest.get("info")} for image in ImageStore().list()]
+
+
+def offer(database: Database, settings: StackSettings, images: Images | None = None) -> None:
+    """Lists images that came to this machine, and no longer those that went. Marks that somebody changed stay.
+
+    ``images``: gives their records; those of this user unless it is given.
+    """
+    try:
+        found = (images or _own)()
+    except HelperAway:
+        return  # nobody can tell now
     for region in ("", *settings.regions):
-        images = Inventory(database, region, None)
-        known = {record["name"]: record for record in images.all("image")}
-        there = {image.name for image in found if image.name != DEFAULT}
-        for image in found:
-            if image.name != DEFAULT and image.name not in known:
-                info = image.manifest.get("info") or {}
-                title, kind = str(info.get("title") or image.name), str(info.get("type") or "linux")
-                images.save("image", image_record(image.name, title, kind, **{_OURS: True}), shared=True)
+        listed = Inventory(database, region, None)
+        known = {record["name"]: record for record in listed.all("image")}
+        there = {image["name"]: image.get("info") or {} for image in found if image["name"] != DEFAULT}
+        for name, info in there.items():
+            if name not in known:
+                title, kind = str(info.get("title") or name), str(info.get("type") or "linux")
+                listed.save("image", image_record(name, title, kind, **{_OURS: True}), shared=True)
         for name, record in known.items():
             if record.get("properties", {}).get(_OURS) and name not in there:
-                images.delete(fixed_id("image", name))
+                listed.delete(fixed_id("image", name))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vetro.clouds.drivers.alone import Alone
 from vetro.clouds.drivers.base import NetworkSpec, ServerDriver
 from vetro.clouds.kind_protocols import Capabilities
 from vetro.clouds.stacks.addresses import Addresses
@@ -39,8 +39,8 @@ class Services:
     waits: Waits = field(default_factory=Waits)
     #: Set when the cloud is closed: waits end.
     closing: threading.Event = field(default_factory=threading.Event)
-    _locks: dict[str, tuple[threading.RLock, list[int]]] = field(default_factory=dict)
-    _guard: threading.Lock = field(default_factory=threading.Lock)
+    #: Holds the lock of a server or network.
+    alone: Alone = field(default_factory=Alone)
 
     @property
     def addresses(self) -> Addresses:
@@ -50,18 +50,3 @@ class Services:
     def things(self, region: str, project: str | None, environment: str | None = None) -> Inventory:
         """The records of a region as a project, or one environment of it, sees them."""
         return Inventory(self.database, region, project, environment)
-
-    @contextlib.contextmanager
-    def alone(self, thing: str) -> Iterator[None]:
-        """Holds the lock of a server or network: drivers never get two calls for one at once."""
-        with self._guard:
-            lock, users = self._locks.setdefault(thing, (threading.RLock(), [0]))
-            users[0] += 1
-        try:
-            with lock:
-                yield
-        finally:
-            with self._guard:
-                users[0] -= 1
-                if not users[0]:
-                    self._locks.pop(thing, None)

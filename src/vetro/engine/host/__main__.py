@@ -17,7 +17,7 @@ from vetro.engine.host.forker import die_with, serve
 from vetro.engine.host.frame_server import Service
 from vetro.engine.host.performer import EffectsHost, describe
 from vetro.engine.task import interrupts
-from vetro.engine.task.frames import Decoder, FrameError, encode, read
+from vetro.frames import Decoder, FrameError, encode, read
 
 
 def _send(fd: int, message: dict[str, Any]) -> None:

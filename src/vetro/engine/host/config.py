@@ -30,7 +30,7 @@ from typing import Any
 
 from vetro.clouds import kinds
 from vetro.clouds.interface import Cloud, Owner
-from vetro.clouds.kind_protocols import Channels, Place, Veil
+from vetro.clouds.kind_protocols import Channels, Listen, Place, Veil
 from vetro.clouds.messages import Channel
 from vetro.clouds.quotas import limits_of
 from vetro.engine.host.answer import HostConfigError
@@ -138,10 +138,10 @@ def _agent(folder: Path) -> Callable[[], Path]:
 
 
 def _channels(folder: Path) -> Channels:
-    def channel(owner: Owner, place: Callable[[str], Path | None]) -> Channel:
+    def channel(owner: Owner, place: Callable[[str], Path | None], listen: Listen) -> Channel:
         from vetro.agent.sockets import SocketChannel  # only where a cloud has servers of this machine
 
-        return SocketChannel(folder, owner, place)
+        return SocketChannel(folder, owner, place, listen)
 
     return channel
 

@@ -11,7 +11,7 @@ from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.answer import Request
 from vetro.engine.host.heartbeat import Pulse, moment
 from vetro.engine.host.performer import EffectsHost, describe
-from vetro.engine.task.frames import Decoder, FrameError, encode, read
+from vetro.frames import Decoder, FrameError, encode, read
 
 
 class Service:

@@ -13,8 +13,8 @@ from typing import Any
 
 from vetro.engine.host.answer import GRACE
 from vetro.engine.host.forker import HostForker
-from vetro.engine.task.frames import Decoder, FrameError, encode
 from vetro.engine.worker.ports import HostUnavailable
+from vetro.frames import Decoder, FrameError, encode
 
 #: Seconds it may take to open its cloud: a first start prepares data and removes leftovers.
 START_SECONDS = 120.0

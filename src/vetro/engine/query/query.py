@@ -20,11 +20,11 @@ from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.answer import Handler, Request
 from vetro.engine.host.performer import describe
 from vetro.engine.host.simple_effects import Small
-from vetro.engine.task.frames import FrameError
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.perform import BadTask
 from vetro.engine.task.process import Exit, TaskProcess, TaskProcessEnded
 from vetro.engine.task.task import LASTING, Task
+from vetro.frames import FrameError
 from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.errors import VetroError
 

@@ -18,11 +18,12 @@ from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
 from vetro.engine.sandbox import Confinement, Layer, enter, kernel
 from vetro.engine.task.cpu_budget import CpuBudget
-from vetro.engine.task.frames import DEFECT, DISCONNECTED, FINE, MOST_DIGITS, OUT_OF_MEMORY, FrameError
+from vetro.engine.task.frames import DEFECT, DISCONNECTED, FINE, MOST_DIGITS, OUT_OF_MEMORY
 from vetro.engine.task.method_spans import MethodSpans
 from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.task import Task
+from vetro.frames import FrameError
 from vetro.muranopl.runtime.stacks import RECURSION_LIMIT
 
 #: Memory beyond the budget that a task may use to say how it ended, as a part of the budget, and at least.

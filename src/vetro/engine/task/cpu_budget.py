@@ -20,7 +20,7 @@ GRACE = 0.1
 #: Rings after which the signal raises wherever it finds the code.
 PATIENCE = 20
 #: Modules that must not be interrupted half way through a message, and how far down the stack to look for them.
-_TALKING = frozenset({"vetro.engine.task.pipe_effects", "vetro.engine.task.frames"})
+_TALKING = frozenset({"vetro.engine.task.pipe_effects", "vetro.frames"})
 _DEPTH = 12
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.effect_kinds import Answer, answer_of
-from vetro.engine.task.frames import Decoder, encode
+from vetro.frames import Decoder, encode
 from vetro.muranopl.runtime.effects import EffectFailed, NotPlainData
 from vetro.yaql.errors import Cancelled
 from vetro.yaql.redact import Secrets

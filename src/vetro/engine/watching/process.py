@@ -21,9 +21,9 @@ from typing import Any
 from vetro.clouds.interface import Cloud, Owner
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.host.config import cloud_of
-from vetro.engine.task.frames import Decoder, FrameError, encode
 from vetro.engine.watching.states import State
 from vetro.engine.watching.watch import Watch
+from vetro.frames import Decoder, FrameError, encode
 
 #: Seconds between two looks for changes, and between two signs of life.
 TELL, ALIVE = 1.0, 5.0

@@ -11,7 +11,7 @@ import socket
 from collections import deque
 from typing import Any
 
-from vetro.engine.task.frames import Decoder, FrameError, encode
+from vetro.frames import Decoder, FrameError, encode
 from vetro.muranopl.runtime.stacks import deep_calls
 
 _CHUNK = 1 << 18

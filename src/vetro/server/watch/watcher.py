@@ -27,9 +27,9 @@ from django.db import Error as DatabaseFailed
 from django.db import InterfaceError, OperationalError, connections
 
 from vetro.diagnostics import Text
-from vetro.engine.task.frames import Decoder, FrameError, encode
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.ports import HostPort, HostUnavailable
+from vetro.frames import Decoder, FrameError, encode
 from vetro.server.config.cloud_settings import simulated
 from vetro.server.config.config import Config
 from vetro.server.environments import power

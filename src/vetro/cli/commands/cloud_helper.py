@@ -1,0 +1,106 @@
+"""`vetro cloud helper`: makes servers with root's rights for a service that has none."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import pwd
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vetro.agent.build import build_agent
+from vetro.cli import output as out
+from vetro.clouds import kinds
+from vetro.clouds.drivers.errors import HelperUnusable
+from vetro.clouds.helper import presence
+from vetro.clouds.helper.limits import Limits
+from vetro.clouds.helper.service import CloudHelper, listening
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.kind_protocols import Place
+from vetro.clouds.stacks.kind import DriverKind
+
+
+@click.command("helper")
+@click.option("--user", required=True, help="User of the service, by name: the only one who may ask, besides root.")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path),
+    default=Path("/var/lib/vetro-cloud-helper"),
+    help="Where servers and images are kept, root's alone.  [default: /var/lib/vetro-cloud-helper]",
+)
+@click.option("--socket", type=click.Path(path_type=Path), help="Where it listens.  [default: $VETRO_CLOUD_HELPER]")
+@click.option(
+    "--settings",
+    "file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="TOML file with what the service's settings say of addresses: external_cidr, link_cidr, plan_ipv4…",
+)
+@click.option("--servers", type=click.IntRange(1), default=500, show_default=True, help="The most that it makes.")
+def command(user: str, directory: Path, socket: Path | None, file: Path | None, servers: int) -> None:
+    """Make servers for a service that has no rights of root's; runs as root, beside it.
+
+    The service then makes real servers as its own user: 'vetro serve', workers and commands find the helper by its
+    socket. It takes typed requests of one user about one cloud, reads none of the service's files, and has no network.
+    """
+    with out.explained():
+        account = _user(user)
+        directory = _directory(directory)
+        kind, settings = _kind(), {} if file is None else tomllib.loads(file.read_text("utf-8"))
+        chosen = kind.settings.from_json(settings)
+        images = ImageStore(Path(os.environ.get("VETRO_IMAGES") or directory / "images"))
+        place = Place(
+            directory=directory, images=images, agent=lambda: build_agent(directory / "agent" / "muranoagent")
+        )
+        driver = kind.privileged(chosen, place)
+
+        def lacks() -> tuple[str, str | None] | None:
+            found = kind.lacks(chosen, place)
+            return None if found is None else (found.reason, found.hint)
+
+        helper = CloudHelper(directory, driver, Limits(chosen, servers), account.pw_uid, lacks)
+        at = socket or presence.address()
+        listener = listening(at, account.pw_gid)
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    lack = lacks()
+    out.note(f"servers of kind '{kind.name}' are made for {account.pw_name}, who asks at {at}")
+    if lack is not None:
+        out.note(f"now none can be made: {lack[0]}" + (f"; {lack[1]}" if lack[1] else ""))
+    helper.serve(listener)
+
+
+def _user(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
+    except KeyError:
+        raise HelperUnusable(f"there is no user '{name}' on this machine") from None
+
+
+def _directory(path: Path) -> Path:
+    """The folder, made if it is missing, locked for this process. Raises `HelperUnusable`, also if others change it."""
+    if os.geteuid() != 0:
+        raise HelperUnusable("the cloud helper needs root: that is what it is for")
+    path = path.resolve()
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (path, *path.parents):
+        found = folder.stat()
+        if found.st_uid != 0 or (found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX):
+            raise HelperUnusable(f"others than root can change {folder}: keep the helper's folder elsewhere")
+    lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends
+    except OSError:
+        raise HelperUnusable(f"another cloud helper works in {path}") from None
+    return path
+
+
+def _kind() -> DriverKind[Any]:
+    """The best kind that has a helper."""
+    found = next((kind for kind in kinds.ranked() if isinstance(kind, DriverKind) and kind.needs_rights), None)
+    if found is None:
+        raise HelperUnusable("no kind of clouds that is installed needs a helper")
+    return found

@@ -1,0 +1,90 @@
+"""What the cloud helper does for nobody, whoever has taken over the service: what would reach beyond its servers.
+
+The types of requests keep text out of commands, paths and rules. These keep values in bounds that the service itself
+keeps, too: addresses that this machine leads to servers are those that its administrator gave away, a thing stays its
+project's, a server has a size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from typing import Any, Protocol
+
+from vetro.clouds.drivers.base import NetworkSpec, ServerSpec
+from vetro.clouds.drivers.errors import HelperRefused
+from vetro.clouds.stacks.address_plan import handed_out
+from vetro.clouds.stacks.settings import StackSettings
+
+#: The largest server: MiB of memory, processors, GiB of disk.
+_LARGEST = {"ram": 1 << 20, "vcpus": 1024, "disk": 1 << 16}
+
+
+class Known(Protocol):
+    """What a driver has made."""
+
+    def spec(self, server: str) -> ServerSpec | None:
+        """A server; None when there is none."""
+        ...  # pragma: no cover - protocol
+
+    def networks(self) -> Sequence[NetworkSpec]:
+        """All networks."""
+        ...  # pragma: no cover - protocol
+
+    def count(self) -> int:
+        """How many servers there are."""
+        ...  # pragma: no cover - protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``settings``: the address plan and the pool of floating addresses. ``servers``: the most that there may be."""
+
+    settings: StackSettings = field(default_factory=StackSettings)
+    servers: int = 500
+
+    def check(self, name: str, arguments: tuple[Any, ...], known: Known) -> None:
+        """Raises `HelperRefused`."""
+        if name in ("create", "update"):
+            self._server(arguments[0], known, new=name == "create")
+        elif name == "ensure_network":
+            self._network(arguments[0], known)
+
+    def _server(self, spec: ServerSpec, known: Known, *, new: bool) -> None:
+        before = known.spec(spec.id)
+        if before is not None and _whose(before) != _whose(spec):
+            raise HelperRefused(f"the server {spec.id} belongs to another environment")
+        if before is None and new and known.count() >= self.servers:
+            error = HelperRefused(f"there are {self.servers} servers, the most that the cloud helper makes")
+            error.hint = "its option --servers sets another limit"
+            raise error
+        for what, most in _LARGEST.items():
+            found: Any = spec.flavor.get(what) or (what == "disk" and 1)
+            if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= most:
+                raise HelperRefused(f"the flavor of the server {spec.id} must have '{what}' from 1 to {most}")
+        pool = IPv4Network(self.settings.external_cidr)
+        for nic in spec.nics:
+            for address in nic.floating:
+                if address not in pool:
+                    raise self._foreign(f"the floating address {address}")
+
+    def _network(self, network: NetworkSpec, known: Known) -> None:
+        for other in known.networks():
+            if other.id == network.id and other.project != network.project:
+                raise HelperRefused(f"the network {network.id} belongs to another project")
+        pool = IPv4Network(self.settings.external_cidr)
+        for subnet in network.subnets:
+            if network.external and not (isinstance(subnet.cidr, IPv4Network) and subnet.cidr.subnet_of(pool)):
+                raise self._foreign(f"the pool {subnet.cidr}")
+            if subnet.leased and not handed_out(self.settings, subnet.cidr):
+                raise self._foreign(f"the network {subnet.cidr}")
+
+    def _foreign(self, what: str) -> HelperRefused:
+        error = HelperRefused(f"{what} is none that the cloud helper leads to servers")
+        error.hint = "the file of its option --settings has to say of addresses what the settings of the service say"
+        return error
+
+
+def _whose(spec: ServerSpec) -> tuple[str, str]:
+    return spec.owner.project, spec.owner.environment

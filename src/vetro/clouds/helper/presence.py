@@ -1,0 +1,44 @@
+"""Whether this machine has a cloud helper, for whoever chooses among kinds of clouds: little is loaded for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+from vetro.clouds.drivers.errors import HelperAway
+from vetro.frames import Decoder, FrameError, encode
+
+#: Seconds that a helper has to say what it lacks.
+_GLANCE = 5.0
+
+
+def address() -> Path:
+    """Where the helper of this machine listens: VETRO_CLOUD_HELPER, or its usual place."""
+    return Path(os.environ.get("VETRO_CLOUD_HELPER") or "/run/vetro-cloud-helper/socket")
+
+
+def note_of(folder: Path) -> Path:
+    """The file with the name by which the helper knows the cloud of this folder; only clouds that use one have it."""
+    return folder / "helper.json"
+
+
+def lacks() -> tuple[str, str | None] | None:
+    """Why the helper of this machine cannot make servers, and what to do; None when it can. Raises `HelperAway`."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_GLANCE)
+            connection.connect(str(address()))
+            connection.sendall(encode({"t": "call", "name": "lacks", "args": []}))
+            decoder = Decoder()
+            while data := connection.recv(1 << 16):
+                for message in decoder.feed(data):
+                    if message["t"] == "failed":
+                        raise HelperAway(message["message"])
+                    found = message["result"]
+                    return None if found is None else (str(found[0]), found[1])
+        raise HelperAway("the cloud helper does not answer: it ended")
+    except PermissionError:
+        raise HelperAway("the cloud helper of this machine serves another user") from None
+    except (OSError, FrameError) as error:
+        raise HelperAway(f"the cloud helper does not answer: {error}") from None

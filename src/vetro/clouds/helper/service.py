@@ -1,0 +1,309 @@
+"""`CloudHelper`: answers the requests of one unprivileged service with a driver that has root's rights.
+
+Whoever is at the other end may have been taken over: the kernel says which user that is, every argument is parsed into
+its type (`calls`), what reaches beyond servers has limits (`limits`), and sizes, times and numbers are bounded. The
+helper has no secret and no database of the service, and serves one cloud: the first that asks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import socket
+import stat
+import struct
+import threading
+import time
+from collections.abc import Callable, Collection, Container, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from vetro.clouds.drivers import agent_sockets, spec_files
+from vetro.clouds.drivers.alone import Alone
+from vetro.clouds.drivers.base import InspectedDriver, JournalDriver, MeasuringDriver, RoutingDriver
+from vetro.clouds.drivers.errors import HelperAway, HelperRefused
+from vetro.clouds.drivers.values import Id, ValueInvalid
+from vetro.clouds.guest import running_command
+from vetro.clouds.guest.running_command import Entry
+from vetro.clouds.helper import limits
+from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOUD, arguments, failure, plain
+from vetro.clouds.interface import CloudError, NotFound, Owner
+from vetro.frames import Decoder, FrameError, encode
+
+_log = logging.getLogger(__name__)
+
+#: Connections at once, and bytes of requests that are read at once.
+MOST_CONNECTIONS, MOST_BYTES = 256, 256 << 20
+#: Seconds in which a request has to be complete, and an answer taken.
+REQUEST_SECONDS, ANSWER_SECONDS = 30.0, 60.0
+#: Seconds for which it holds what is missing on this machine.
+_AGAIN = 5.0
+
+
+class HelpedDriver(InspectedDriver, JournalDriver, MeasuringDriver, RoutingDriver, limits.Known, Protocol):
+    """A driver that a helper may have."""
+
+    def images(self) -> list[dict[str, Any]]:
+        """The images that servers can start from."""
+        ...  # pragma: no cover - protocol
+
+    def agent_socket(self, queue: str, owner: Owner | None = None) -> Path | None:
+        """The folder of the socket of an agent's queue."""
+        ...  # pragma: no cover - protocol
+
+    def entry(self, server: str, command: Any, terminal: bool) -> Entry:
+        """How a command gets into a server."""
+        ...  # pragma: no cover - protocol
+
+
+class _Gone(Exception):
+    """Who connected asked nothing."""
+
+
+class CloudHelper:
+    """``directory``: where it notes whom it serves. ``user``: who may ask, besides root. ``lacks``: why no server can
+    be made now, as (reason, hint); None when one can.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        driver: HelpedDriver,
+        bounds: limits.Limits,
+        user: int,
+        lacks: Callable[[], tuple[str, str | None] | None],
+    ) -> None:
+        self._note = directory / "cloud.json"
+        self._driver = driver
+        self._limits = bounds
+        self._user = user
+        self._lacks = lacks
+        self._alone = Alone()
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._guard = threading.Lock()
+        self._bytes = 0
+        self._lacking: tuple[str, str | None] | None = None
+        self._looked = -_AGAIN
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answers until the socket is closed. Connections that are too many wait."""
+        while True:
+            self._room.acquire()
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                self._room.release()
+                if listener.fileno() < 0:
+                    return
+                time.sleep(0.1)  # no descriptors are left, for example
+                continue
+            threading.Thread(target=self._connected, args=(connection,), daemon=True).start()
+
+    def _connected(self, connection: socket.socket) -> None:
+        descriptors: list[int] = []
+        try:
+            with connection:
+                user = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+                with self._request(connection, descriptors) as request:
+                    if user in (0, self._user):
+                        answer, sent = self._answered(connection, request, descriptors)
+                    else:
+                        _log.warning("user %d was refused", user)
+                        answer, sent = failure(HelperAway("the cloud helper serves another user")), []
+                try:
+                    _send(connection, answer, sent)
+                finally:
+                    for number in sent:
+                        os.close(number)
+        except _Gone:
+            pass
+        except (OSError, FrameError) as error:
+            _log.warning("a request was not answered: %s", error)
+        finally:
+            for number in descriptors:
+                os.close(number)
+            self._room.release()
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _request(self, connection: socket.socket, descriptors: list[int]) -> Iterator[dict[str, Any]]:
+        """The request, of which so many bytes count until it is answered. Raises `FrameError`, OSError."""
+        decoder, taken, until = Decoder(LARGEST_REQUEST), 0, time.monotonic() + REQUEST_SECONDS
+        messages: list[dict[str, Any]] = []
+        try:
+            while not messages:
+                connection.settimeout(max(0.01, until - time.monotonic()))
+                data, found, flags, _ = socket.recv_fds(connection, 1 << 16, 2, socket.MSG_CMSG_CLOEXEC)
+                descriptors += found
+                if not data:
+                    raise _Gone if not taken else FrameError("who asked has gone")
+                taken += len(data)
+                with self._guard:
+                    self._bytes += len(data)
+                    if self._bytes > MOST_BYTES:
+                        raise FrameError("too many large requests at once")
+                if time.monotonic() > until or len(descriptors) > 2 or flags & socket.MSG_CTRUNC:
+                    raise FrameError("a request took too long, or has too many descriptors")
+                messages = decoder.feed(data)
+            yield messages[0]
+        finally:
+            with self._guard:
+                self._bytes -= taken
+
+    def _answered(
+        self, connection: socket.socket, request: dict[str, Any], descriptors: list[int]
+    ) -> tuple[dict[str, Any], list[int]]:
+        """The answer, and descriptors that go with it. Raises OSError where nobody hears it."""
+        name = request.get("name")
+        try:
+            given = arguments(name, request.get("args"))
+            if len(descriptors) != DESCRIPTORS.get(str(name), 0) or not all(map(_is_socket, descriptors)):
+                raise ValueInvalid(f"'{name}' takes {DESCRIPTORS.get(str(name), 0)} sockets")
+            if name not in WITHOUT_CLOUD:
+                self._check_cloud(request.get("cloud"))
+            self._limits.check(str(name), given, self._driver)
+            return self._done(connection, str(name), given, descriptors)
+        except CloudError as error:
+            if isinstance(error, (ValueInvalid, HelperRefused)):
+                _log.warning("a request was refused: %s", error.message)
+            return failure(error), []
+        except OSError:
+            raise
+        except Exception:
+            _log.exception("'%s' failed", name)
+            return failure(HelperAway("the cloud helper has a defect; its log says more")), []
+
+    def _done(
+        self, connection: socket.socket, name: str, given: tuple[Any, ...], descriptors: list[int]
+    ) -> tuple[dict[str, Any], list[int]]:
+        driver, sent = self._driver, list[int]()
+        result: Any = None
+        if name == "sweep":
+            result = driver.sweep(_Known(connection, "server"), _Known(connection, "network"))
+        elif name == "clear":
+            result = driver.clear()
+            self._note.unlink(missing_ok=True)  # the next cloud that asks is served
+        elif name == "lacks":
+            result = self._missing()
+        elif name == "listen":
+            sent = self._listen(*given)
+        elif name == "run_command":
+            self._run(connection, descriptors, *given)
+        elif given and isinstance(thing := getattr(given[0], "id", given[0]), Id) and name not in _READING:
+            with self._alone(thing):
+                result = getattr(driver, name)(*given)
+        else:
+            result = getattr(driver, name)(*given)
+        return {"t": "done", "result": plain(result)}, sent
+
+    def _check_cloud(self, cloud: Any) -> None:
+        """Raises `HelperAway` for another cloud than the one that was served first."""
+        cloud = Id(cloud)
+        with self._guard:
+            known = spec_files.load(self._note)
+            if known is None:
+                spec_files.save(self._note, cloud)
+            elif known != cloud:
+                error = HelperAway("the cloud helper makes servers for another cloud")
+                error.hint = f"'vetro cloud clean' there lets it go; where that cloud is lost, remove {self._note}"
+                raise error
+
+    def _missing(self) -> tuple[str, str | None] | None:
+        """What is missing, looked for once in a while: programs are started for it."""
+        with self._alone("lacks"):
+            if time.monotonic() > self._looked + _AGAIN:
+                self._lacking, self._looked = self._lacks(), time.monotonic()
+            return self._lacking
+
+    def _listen(self, queue: str) -> list[int]:
+        """The socket of an agent, and what stands for its name."""
+        folder = self._driver.agent_socket(queue)
+        if folder is None:
+            raise NotFound(f"no server has the queue '{queue}'")
+        listener, mark = agent_sockets.listen(folder)
+        return [listener.detach(), mark]
+
+    def _run(
+        self,
+        connection: socket.socket,
+        descriptors: list[int],
+        server: str,
+        words: tuple[str, ...],
+        terminal: tuple[int, int] | None,
+        takes: bool,
+    ) -> None:
+        """Holds a command until its process has ended, which it does when nobody listens at the first socket."""
+        entry = self._driver.entry(server, words, terminal is not None)
+        control, listener = (socket.socket(fileno=descriptors.pop(0)) for _ in range(2))
+        with control, listener:
+            process = running_command.hold(entry, terminal, takes, control, listener)
+        _send(connection, {"t": "begun"})
+        handle = os.pidfd_open(process.pid)
+        try:
+            poll = select.poll()
+            for number in (handle, connection.fileno()):
+                poll.register(number, select.POLLIN)
+            poll.poll()
+        finally:
+            os.close(handle)
+        running_command.wait(process)
+
+
+#: Requests about one thing that other requests about it do not wait for.
+_READING = frozenset({"console", "journal", "get_file", "put_file", "configure", "signals", "routed"})
+
+
+class _Known(Container[str]):
+    """Ids that the cloud at the other end of a connection has, as they are when somebody looks."""
+
+    def __init__(self, connection: socket.socket, what: str) -> None:
+        self._connection = connection
+        self._what = what
+
+    def __contains__(self, id: object) -> bool:
+        _send(self._connection, {"t": "known", "what": self._what, "id": str(id)})
+        decoder = Decoder(1 << 10)
+        self._connection.settimeout(REQUEST_SECONDS)
+        while True:
+            data = self._connection.recv(1 << 10)
+            if not data:
+                raise ConnectionResetError("who asked for a sweep has gone")  # nothing more is removed
+            for message in decoder.feed(data):
+                return message.get("known") is not False
+
+
+def _is_socket(number: int) -> bool:
+    return stat.S_ISSOCK(os.fstat(number).st_mode)
+
+
+def _send(connection: socket.socket, message: dict[str, Any], descriptors: Collection[int] = ()) -> None:
+    """Sends a frame within `ANSWER_SECONDS`. Raises OSError."""
+    data = memoryview(encode(message))
+    until = time.monotonic() + ANSWER_SECONDS
+    connection.settimeout(ANSWER_SECONDS)
+    if descriptors:
+        sent = socket.send_fds(connection, [data[:1]], list(descriptors))
+        data = data[sent:]
+    while data:
+        connection.settimeout(max(0.01, until - time.monotonic()))
+        data = data[connection.send(data[: 1 << 18]) :]
+
+
+def listening(place: Path, group: int) -> socket.socket:
+    """The socket at which a service of this group asks. Raises OSError."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with suppress(FileNotFoundError):
+        place.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(place))
+    finally:
+        os.umask(before)
+    os.chown(place, 0, group)
+    os.chmod(place, 0o660)
+    listener.listen(128)
+    return listener

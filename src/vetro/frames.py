@@ -1,0 +1,93 @@
+"""Length-framed JSON objects on a socket or pipe pair: what processes of ours say to each other.
+
+Never a pickle: a frame is four bytes of length, most significant first, and that many bytes of UTF-8 JSON, an object
+with its kind ``t``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import Any
+
+from vetro.yaql.errors import VetroError
+
+#: Largest frame, in bytes: models of some hundred thousand objects, and nothing that fills a memory.
+LARGEST = 256 << 20
+
+#: Made once: `json.dumps` makes one for each text.
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+_LENGTH = struct.Struct(">I")
+
+
+class FrameError(VetroError):
+    """What arrived is no frame, or the other side has gone in the middle of one."""
+
+    kind = "error"
+    code = "ENG101"
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """One frame. Raises `FrameError` when it is too large."""
+    body = _encode(message).encode("utf-8", "surrogatepass")
+    if len(body) > LARGEST:
+        raise FrameError(f"a message of {len(body):,} bytes is larger than {LARGEST:,}")
+    return _LENGTH.pack(len(body)) + body
+
+
+class Decoder:
+    """Frames out of a stream of bytes; ``largest``: bytes of one, `LARGEST` unless it is given."""
+
+    def __init__(self, largest: int | None = None) -> None:
+        self._buffer = bytearray()
+        self._largest = largest
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """The messages that are complete with these bytes. Raises `FrameError`."""
+        self._buffer += data
+        made = []
+        while len(self._buffer) >= 4:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            largest = LARGEST if self._largest is None else self._largest
+            if length > largest:
+                raise FrameError(f"a message of {length:,} bytes is larger than {largest:,}")
+            if len(self._buffer) < 4 + length:
+                break
+            try:
+                message = json.loads(bytes(self._buffer[4 : 4 + length]).decode("utf-8", "surrogatepass"))
+            except (ValueError, RecursionError) as error:
+                raise FrameError(f"a message is not JSON: {error}") from None
+            del self._buffer[: 4 + length]
+            if not isinstance(message, dict) or not isinstance(message.get("t"), str):
+                raise FrameError("a message is not an object with its kind 't'")
+            made.append(message)
+        return made
+
+    @property
+    def partial(self) -> bool:
+        """Whether the beginning of a frame waits for its end."""
+        return bool(self._buffer)
+
+
+def write(fd: int, message: dict[str, Any]) -> int:
+    """Writes one frame to a blocking descriptor; the number of bytes."""
+    data = encode(message)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    return len(data)
+
+
+def read(fd: int, decoder: Decoder) -> list[dict[str, Any]] | None:
+    """Waits for at least one message of a blocking descriptor; None at its end. Raises `FrameError` in mid-frame."""
+    while True:
+        data = os.read(fd, 1 << 16)
+        if not data:
+            if decoder.partial:
+                raise FrameError("the other side has gone in the middle of a message")
+            return None
+        messages = decoder.feed(data)
+        if messages:
+            return messages

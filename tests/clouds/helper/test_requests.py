@@ -1,0 +1,233 @@
+"""What the cloud helper does with requests of a service that somebody has taken over."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.servers import OWNER, network, pool, server
+from vetro.clouds.drivers import spec_files
+from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, VolumeSpec
+from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused
+from vetro.clouds.drivers.specification import parser
+from vetro.clouds.drivers.values import ValueInvalid
+from vetro.clouds.helper import service
+from vetro.clouds.helper.calls import CALLS, DESCRIPTORS, error_of, plain
+from vetro.clouds.helper.driver import HelperDriver
+from vetro.clouds.helper.limits import Limits
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.interface import Command, Owner
+from vetro.clouds.nspawn.driver import NspawnDriver
+from vetro.frames import Decoder, encode
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the helper is root's")
+PATIENCE = 30.0
+CLOUD = "c" * 32
+#: Nothing that a request takes, wherever it stands.
+HOSTILE: tuple[Any, ...] = (
+    None, True, -1, 1 << 80, 0.5, "", "../../etc/passwd", "/etc/shadow", "a/b", ".", "-rf", "x;reboot", "$(reboot)",
+    "a\0b", "a\nb", "x" * 70_000, [], [[]], [None], ["../x"], {}, {"id": "../x"}, {"id": "a", "name": "x\n"},
+)  # fmt: skip
+
+
+class Helper:
+    """A helper in this process with the driver that it has on machines, which has made nothing yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.place = tempfile.TemporaryDirectory(prefix="vetro-helper-")  # others than root get there
+        os.chmod(self.place.name, 0o711)
+        self.at = Path(self.place.name, "socket")
+        self.driver = NspawnDriver(folder / "home", images=ImageStore(folder / "images"))
+        made = service.CloudHelper(folder, self.driver, Limits(servers=2), 65534, lambda: None)
+        self.listener = service.listening(self.at, 65534)
+        threading.Thread(target=made.serve, args=(self.listener,), daemon=True).start()
+
+    def raw(self, data: bytes, descriptors: tuple[int, ...] = ()) -> dict[str, Any] | None:
+        """What is answered to these bytes; None where the connection is closed instead."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(self.at))
+            try:
+                socket.send_fds(connection, [data[:1]], list(descriptors))
+                connection.sendall(data[1:])
+                decoder = Decoder()
+                while more := connection.recv(1 << 16):
+                    for message in decoder.feed(more):
+                        return message
+            except ConnectionError:
+                pass
+        return None
+
+    def ask(self, name: Any, *args: Any, cloud: Any = CLOUD, descriptors: tuple[int, ...] = ()) -> Any:
+        message = {"t": "call", "cloud": cloud, "name": name, "args": plain(args)}
+        answer = self.raw(encode(message), descriptors)
+        assert answer is not None
+        if answer["t"] == "failed":
+            raise error_of(answer)
+        return answer["result"]
+
+    def made(self) -> set[str]:
+        return {str(path) for path in (self.folder / "home").rglob("*") if path.is_file() and path.suffix != ".lock"}
+
+
+@pytest.fixture
+def helper(tmp_path: Path) -> Iterator[Helper]:
+    made = Helper(tmp_path)
+    yield made
+    made.listener.shutdown(socket.SHUT_RDWR)
+    made.listener.close()
+    made.place.cleanup()
+
+
+@pytest.mark.attack("processes", "I16")
+def test_no_hostile_value_is_taken_anywhere(helper: Helper) -> None:
+    before = helper.made()
+    sockets = [socket.socket() for _ in range(2)]
+    tried = 0
+    for name, takes in CALLS.items():
+        fds = tuple(one.fileno() for one in sockets[: DESCRIPTORS.get(name, 0)])
+        for place in range(len(takes)):
+            for value in HOSTILE:
+                args = [_fitting(hint) for hint in takes]
+                args[place] = value
+                tried += 1
+                try:
+                    helper.ask(name, *args, descriptors=fds)
+                except Exception as error:
+                    # It is refused as what it is, or is a word for something that there is not.
+                    assert not isinstance(error, HelperAway), (name, place, value, error)
+        for count in (len(takes) + 1, *range(len(takes))):
+            with pytest.raises(ValueInvalid, match="takes"):
+                helper.ask(name, *["x"] * count, descriptors=fds)
+    for name in ("close", "__init__", "_folder", "execute", "channel", "../create", "", None, 7, ["create"], {}):
+        with pytest.raises(ValueInvalid, match="nothing that the cloud helper"):
+            helper.ask(name)
+    assert tried > 500 and helper.made() == before
+    for one in sockets:
+        one.close()
+
+
+def _fitting(hint: Any) -> Any:
+    """Something that this argument may be."""
+    specifications = (
+        server(1, "10.0.3"), network("10.0.3"), GroupSpec("g", "g"), VolumeSpec("v", "v", 1),
+        ConfigSpec("c", "c", "script", ""), OWNER,
+    )  # fmt: skip
+    for candidate in ("server-1", "aGk=", 5, [], ["true"], None, False, *map(plain, specifications)):
+        try:
+            parser(hint)(candidate)
+            return candidate
+        except ValueInvalid:
+            continue
+    raise AssertionError(hint)
+
+
+@pytest.mark.attack("processes", "I16")
+def test_what_would_reach_beyond_servers_is_refused(helper: Helper) -> None:
+    for cidr in ("8.8.8", "192.168.0", "10.1.0", "10.255.0"):
+        with pytest.raises(HelperRefused, match="leads to servers"):
+            helper.ask("ensure_network", network(cidr))
+    with pytest.raises(HelperRefused, match="pool"):
+        helper.ask("ensure_network", pool("8.8.8.0/24"))
+    spec_files.Table(helper.folder / "home/nspawn/networks").put("net", network("10.0.3"))
+    with pytest.raises(HelperRefused, match="another project"):
+        helper.ask("ensure_network", network("10.0.3", project="stranger"))
+    spec = server(1, "10.0.3")
+    for nic in (replace(spec.nics[0], floating=("8.8.8.8",)), replace(spec.nics[0], floating=("fd00::1",))):
+        with pytest.raises(HelperRefused, match="floating address"):
+            helper.ask("create", replace(spec, nics=(nic,)))
+    for flavor in ({}, {"ram": 0, "vcpus": 1}, {"ram": 512, "vcpus": "1;x"}, {"ram": 1 << 40, "vcpus": 1},
+                   {"ram": 512, "vcpus": 1, "disk": -1}, {"ram": True, "vcpus": 1}):  # fmt: skip
+        with pytest.raises(HelperRefused, match="flavor"):
+            helper.ask("create", replace(spec, flavor=flavor))
+    for number in (1, 2):
+        folder = helper.folder / "home/nspawn/servers" / f"server-{number}"
+        folder.mkdir()
+        spec_files.save_server(folder / "server.json", server(number, "10.0.3"))
+    stranger = Owner("project", "other")
+    for name in ("create", "update"):
+        with pytest.raises(HelperRefused, match="another environment"):
+            helper.ask(name, server(1, "10.0.3", owner=stranger))
+    with pytest.raises(HelperRefused, match="the most that the cloud helper makes"):
+        helper.ask("create", server(3, "10.0.3"))
+
+
+@pytest.mark.attack("processes", "I16")
+def test_frames_are_bounded(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(service, "MOST_BYTES", 1 << 20)
+    assert helper.raw(b"\xff\xff\xff\xff" + b"x" * 100) is None, "larger than any request"
+    assert helper.raw(b"\0\0\0\x05hello") is None and helper.raw(b"\0\0\0\x02[]") is None
+    begun = time.monotonic()
+    assert helper.raw(b"\0\0\1\0{") is None, "never finished"
+    assert time.monotonic() - begun < PATIENCE
+    assert helper.raw(b"\0\x20\0\0" + b" " * (1 << 21)) is None, "more bytes than all requests may have"
+    deep = b"[" * 100_000
+    assert helper.raw(len(deep).to_bytes(4, "big") + deep) is None
+    with open("/dev/null", "rb") as file, socket.socket() as one:
+        for given in ((file.fileno(), file.fileno()), (one.fileno(),)):
+            with pytest.raises(ValueInvalid, match="sockets"):
+                helper.ask("run_command", "server-1", ["true"], None, False, descriptors=given)
+        message = {"t": "call", "cloud": CLOUD, "name": "run_command", "args": ["server-1", ["true"], None, False]}
+        assert helper.raw(encode(message), (one.fileno(),) * 3) is None
+        with pytest.raises(ValueInvalid, match="0 sockets"):
+            helper.ask("networks", descriptors=(one.fileno(),))
+    assert helper.ask("networks") == [], "it goes on"
+    numbers = [int(number) for number in os.listdir("/proc/self/fd")]
+    for _ in range(50):
+        with pytest.raises(ValueInvalid), socket.socket() as one:
+            helper.ask("networks", descriptors=(one.fileno(),))
+    assert len(os.listdir("/proc/self/fd")) < len(numbers) + 20, "descriptors that come are closed"
+
+
+@pytest.mark.attack("processes", "I16")
+def test_only_the_service_asks_and_only_about_its_cloud(helper: Helper) -> None:
+    assert helper.ask("networks") == []
+    for cloud in ("d" * 32, "", None, 7, "../x"):
+        with pytest.raises((HelperAway, ValueInvalid)):
+            helper.ask("networks", cloud=cloud)
+    script = (
+        "import socket, sys; one = socket.socket(socket.AF_UNIX); one.connect(sys.argv[1]); one.sendall(bytes.fromhex("
+        "sys.argv[2])); print(one.recv(9999))"
+    )
+    message = encode({"t": "call", "cloud": CLOUD, "name": "networks", "args": []}).hex()
+    os.chmod(helper.at, 0o666)  # as if the rights of the socket did not hold
+    python = shutil.which("python3", path="/usr/bin") or sys.executable  # that of the tests may be in a closed home
+    program = [python, "-I", "-c", script, str(helper.at), message]
+    said = {
+        user: subprocess.run(program, user=user, group=65534, extra_groups=[], capture_output=True, cwd="/").stdout
+        for user in (65534, 65533)
+    }
+    assert b'"done"' in said[65534] and b"another user" in said[65533] and b'"done"' not in said[65533]
+
+
+def test_errors_come_back_as_what_they_are(helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VETRO_CLOUD_HELPER", str(helper.at))
+    driver = HelperDriver("nspawn", tmp_path / "cloud")
+    words = Command(words=("true",), socket=tmp_path / "a.sock")
+    folder = helper.folder / "home/nspawn/servers/server-1"
+    folder.mkdir()
+    spec_files.save_server(folder / "server.json", server(1, "10.0.3"))
+    with pytest.raises(GuestCommandFailed, match="does not run"):
+        driver.run_command("server-1", words)
+    assert not words.socket.exists()
+    assert driver.statuses(["server-1", "server-2"]) == {"server-1": "ERROR"}
+    assert [one.id for one, *_ in driver.quarantined()] == []
+    # What the cloud has is asked about one by one, at the moment when it would be removed.
+    assert driver.sweep({"server-1"}, set()) == [] and folder.exists()
+    assert len(driver.sweep(set(), set())) == 1 and not folder.exists()
+    assert json.loads((tmp_path / "cloud" / "helper.json").read_text()) == spec_files.load(helper.folder / "cloud.json")
