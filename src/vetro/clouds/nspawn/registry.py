@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from vetro.clouds.nspawn import border, ip_forwarding, links, namespaces
@@ -31,11 +32,14 @@ def forget(cloud: str, notes: Path = NOTES) -> None:
 
 
 def orphans(notes: Path = NOTES) -> dict[str, str]:
-    """Clouds whose folder is gone: id -> where it was."""
-    if not notes.is_dir():
-        return {}
-    found = {path.name: path.read_text("utf-8") for path in sorted(notes.iterdir())}
-    return {cloud: folder for cloud, folder in found.items() if not Path(folder).is_dir()}
+    """Clouds whose folder is gone: id -> where it was. Those of which this user may not know are left out."""
+    found: dict[str, str] = {}
+    with suppress(PermissionError):
+        for path in sorted(notes.iterdir()) if notes.is_dir() else ():
+            with suppress(PermissionError):
+                if not Path(folder := path.read_text("utf-8")).is_dir():
+                    found[path.name] = folder
+    return found
 
 
 def purge(cloud: str, notes: Path = NOTES) -> Iterator[str]:
