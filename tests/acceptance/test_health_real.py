@@ -83,6 +83,29 @@ ASKED = (
 )
 
 
+#: It says nothing of how it is; its port is open to everybody.
+SILENT = (
+    TALKER.replace(
+        "  - l:Health: {name: page, kind: http, port: port, path: /word, expect: [200], every: 10, grace: 20}\n", ""
+    )
+    .replace("Meta:\n", "")
+    .replace(
+        "      - $.instance.deploy()\n",
+        """\
+      - $rule: dict(FromPort => $.port, ToPort => $.port, IpProtocol => tcp, External => true)
+      - $.find(std:Environment).securityGroupManager.addGroupIngress(list($rule))
+      - $.instance.deploy()
+""",
+    )
+    + """\
+  mute:
+    Scope: Public
+    Body:
+      - conf:Linux.runCommand($.instance.agent, 'systemd-run --on-active=2 systemctl stop murano-agent', 'Mute')
+"""
+)
+
+
 def archive(talker: str = TALKER) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as file:
@@ -256,6 +279,30 @@ def test_what_a_command_and_a_method_say_of_a_real_server(place: Place) -> None:
     kinds = {task["kind"] for task in place.ask("GET", "/tasks")["items"]}
     assert kinds == {"deploy", "action"}
     assert place.ask("GET", f"/environments/{id}")["status"] == "ready"
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+def test_what_follows_where_the_author_says_nothing(place: Place) -> None:
+    """A port that its security group opens to everybody, and its agent: degraded, and never down."""
+    place.upload(SILENT)
+    id = place.deploy()
+    place.until(id, "running", 60)
+
+    def reached() -> set[str]:
+        (component,) = place.ask("GET", f"/environments/{id}/health")["components"]
+        return {check["name"] for check in component["checks"] if check["state"] == "running"}
+
+    begun = time.monotonic()
+    while reached() != {"agent", "tcp 8080"}:
+        assert time.monotonic() - begun < 60, reached()
+        time.sleep(0.25)
+    place.act(id, "hush")
+    place.until(id, "degraded", 120, "tcp 8080: no connection to")
+    place.act(id, "talk")
+    place.until(id, "running", 120)
+    place.act(id, "mute")
+    place.until(id, "degraded", 120, "the agent of server 'web' does not run")
 
 
 def planned(place: Place, path: str, body: Any = None) -> dict[str, Any]:

@@ -156,7 +156,7 @@ OTHER_MEANINGS = {
 
 def test_kinds_of_plugins_import_what_kinds_may_import() -> None:
     """Also kinds of our own plug-ins: what they can do without the core's inside, those of others can do."""
-    places = ("interface", "kind_protocols", "messages", "drivers", "guest", "images", "stacks", "waits")
+    places = ("interface", "kind_protocols", "messages", "drivers", "guest", "images", "open_ports", "stacks", "waits")
     clouds = (f"clouds.{name}" for name in places)
     allowed = tuple(f"vetro.{name}." for name in (*clouds, "diagnostics", "library.stackdata", "yaql.didyoumean"))
     found = []

@@ -128,6 +128,10 @@ class ServerState:
     reachable: Sequence[str] = ()
     #: The interface of this machine that leads to ``reachable``, and to its project alone; '': whichever has the route.
     device: str = ""
+    #: TCP ports that its security groups open to everybody (`vetro.clouds.open_ports`).
+    ports: Sequence[int] = ()
+    #: Whether its agent runs; None: it has none, or nobody can tell.
+    agent: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ class Cloud:
     def servers(self, owner: Owner) -> list[ServerState]:
         return list(self.there.values())
 
-    def server(self, id: str, status: str = "ACTIVE", address: str = "127.0.0.1") -> None:
-        self.there[id] = ServerState(id, id, "stack", "", status, reachable=(address,))
+    def server(self, id: str, status: str = "ACTIVE", address: str = "127.0.0.1", **more: Any) -> None:
+        self.there[id] = ServerState(id, id, "stack", "", status, reachable=(address,), **more)
 
     def seen_servers(self, servers: Mapping[Owner, Collection[str]]) -> Mapping[Owner, Mapping[str, ServerState]]:
         self.asked.append(servers)

@@ -391,9 +391,19 @@ def test_servers_of_many_environments_are_seen_with_one_list(fake: Fake, cloud: 
     rows = [{"id": id, "name": id, "status": status, "addresses": {"n": network}} for id, status in (
         ("s1", "ACTIVE"), ("s2", "SHUTOFF"), ("s3", "ACTIVE")
     )]  # fmt: skip
-    fake.lists = {"nova": {"/servers/detail": {"servers": rows}}}
+    rows[0]["security_groups"] = [{"name": "web"}, {"name": "web"}]
+    rule = {"direction": "ingress", "protocol": "tcp", "port_range_min": 80, "port_range_max": 80}
+    groups = [
+        {"id": "g1", "name": "web", "tenant_id": "p1", "security_group_rules": [rule]},
+        {"id": "g2", "name": "web", "tenant_id": "another", "security_group_rules": [{**rule, "port_range_min": 79}]},
+    ]
+    fake.lists = {
+        "nova": {"/servers/detail": {"servers": rows}},
+        "neutron": {"/security-groups": {"security_groups": groups}},
+    }
     fake.asked.clear()
     found = cloud.seen_servers({OWNER: ["s1", "s2", "s3", "gone"], theirs: ["s2"]})
+    assert [found[OWNER]["s1"].ports, found[theirs]["s2"].ports, found[OWNER]["s1"].agent] == [(80,), (), None]
     told = {
         owner.environment: {id: (state.status, tuple(state.reachable)) for id, state in seen.items()}
         for owner, seen in found.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from vetro.clouds.interface import (
@@ -58,6 +59,8 @@ class OpenStackCloud:
         self._agents = Agents(self._stacks)
         #: By project and environment: when it may be asked again which servers its stacks made, and these.
         self._made: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
+        #: By project and region: when its security groups may be listed again, and their rules.
+        self._rules: dict[tuple[str, str], tuple[float, servers.Rules]] = {}
         #: By project, environment and queue: until when it is known why nobody answers, why, whether it is being asked.
         self._silent: dict[tuple[str, str, str], tuple[float, str | None, bool]] = {}
         self._networking: dict[tuple[str, str], Networking] = {}
@@ -104,11 +107,20 @@ class OpenStackCloud:
             ids = {id for owner, known in owned.items() if owner.project == project for id in known}
             seen = projects[project] = {}
             for region in ("", *self.regions()):
-                seen |= servers.seen(self._link(Owner(project, ""), region), ids, region)
+                link = self._link(Owner(project, ""), region)
+                seen |= servers.seen(link, ids, region, partial(self._rules_of, link, project))
         return {
             owner: {id: projects[owner.project][id] for id in known if id in projects[owner.project]}
             for owner, known in owned.items()
         }
+
+    def _rules_of(self, link: Link, project: str) -> servers.Rules:
+        now = time.monotonic()
+        until, found = self._rules.get((project, link.region), (0.0, {}))
+        if until < now:
+            found = servers.rules_of(link)
+            self._rules[project, link.region] = (now + _OWNERSHIP, found)
+        return found
 
     def _owned(self, owner: Owner, ids: Collection[str]) -> Collection[str]:
         key, now = (owner.project, owner.environment), time.monotonic()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from vetro.clouds.interface import CloudError, Conflict, NotFound, Owner, PowerAction, ServerState
+from vetro.clouds.open_ports import open_ports
 from vetro.clouds.waits import Say, server_text
 from vetro_openstack import marks
 from vetro_openstack.link import Link
@@ -49,12 +51,39 @@ def servers(link: Link, stacks: Stacks, owner: Owner, region: str) -> Sequence[S
     return found
 
 
-def seen(link: Link, owned: Collection[str], region: str) -> dict[str, ServerState]:
-    """Those of these servers that are there, by id, from one list for the whole project."""
+#: Name of a security group -> its rules.
+Rules = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def seen(link: Link, owned: Collection[str], region: str, rules: Callable[[], Rules]) -> dict[str, ServerState]:
+    """Those of these servers that are there, by id, from one list for the whole project; ``rules`` of the project."""
     if not owned or not link.offers("compute"):
         return {}
-    rows = link.pages("compute", "/servers/detail", "servers")
-    return {state.id: state for row in rows if row.get("id") in owned for state in [_state(row, "", region)]}
+    found: dict[str, ServerState] = {}
+    for row in link.pages("compute", "/servers/detail", "servers"):
+        if row.get("id") in owned:
+            state = _state(row, "", region)
+            if state.reachable:
+                known, groups = rules(), {str(one.get("name")) for one in row.get("security_groups") or ()}
+                state = replace(state, ports=open_ports(rule for name in groups for rule in known.get(name, ())))
+            found[state.id] = state
+    return found
+
+
+def rules_of(link: Link) -> Rules:
+    """Those of the project's security groups: Nova tells their names."""
+    if not link.offers("network"):
+        return {}
+    project = link.project()
+    rows = [
+        row
+        for row in link.pages("network", "/security-groups", "security_groups")
+        if row.get("tenant_id", row.get("project_id")) == project
+    ]
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(str(row.get("name")), []).extend(row.get("security_group_rules") or ())
+    return found
 
 
 def ids(link: Link, stacks: Stacks, owner: Owner) -> frozenset[str]:

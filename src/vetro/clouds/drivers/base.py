@@ -406,6 +406,15 @@ class MeasuringDriver(Protocol):
 
 
 @runtime_checkable
+class AgentDriver(Protocol):
+    """A driver that sees whether agents run in servers."""
+
+    def agents_run(self, servers: Collection[str]) -> Mapping[str, bool]:
+        """By id; one of which that cannot be told is missing."""
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
 class InspectedDriver(ServerDriver, Protocol):
     """A driver that lists what it has made on this machine."""
 

@@ -23,6 +23,8 @@ SEED = "/run/vetro-guest"
 #: Where it finds the socket of its agent.
 SOCKET = "/run/vetro"
 AGENT = "/usr/local/bin/muranoagent"
+#: The unit in which the boot scripts of the standard library have it run.
+AGENT_UNIT = "murano-agent.service"
 #: Certificates that an administrator added to this machine.
 LOCAL_CERTIFICATES = Path("/usr/local/share/ca-certificates")
 

@@ -115,6 +115,17 @@ class Cgroup:
         memory = next((text for folder in folders if (text := _read(folder / "memory.usage_in_bytes"))), "")
         return _number(taken, 1e9), _whole(memory)
 
+    def service(self, unit: str) -> bool | None:
+        """Whether the systemd of a guest in it has processes in a unit; None while there is no such systemd."""
+        found: bool | None = None
+        for folder in self.folders():
+            for slices in (folder / "system.slice", folder / "payload" / "system.slice"):
+                if (slices / "cgroup.procs").exists():
+                    # Other hierarchies have the groups of systemd, too, and no processes in them. Groups below are
+                    # as many as the guest likes.
+                    found = bool(found or _read(slices / unit / "cgroup.procs").strip())
+        return found
+
     def pids(self) -> set[int]:
         """Processes in it and below."""
         return {pid for folder in self.folders() for pid in _pids(folder)}

@@ -145,6 +145,11 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             found[id] = ServerMetrics(cpu, memory, limit or None, disk)
         return found
 
+    def agents_run(self, servers: Collection[str]) -> Mapping[str, bool]:
+        """See `AgentDriver.agents_run`: whether the guest's systemd has processes in the agent's unit."""
+        found = {id: self._server(id).cgroup.service(first_files.AGENT_UNIT) for id in servers}
+        return {id: runs for id, runs in found.items() if runs is not None}
+
     # -- networks and groups ------------------------------------------------------------------------------------------
 
     def ensure_network(self, network: NetworkSpec) -> None:

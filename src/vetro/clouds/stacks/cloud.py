@@ -9,7 +9,14 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import CommandDriver, JournalDriver, MeasuringDriver, RoutingDriver, ServerDriver
+from vetro.clouds.drivers.base import (
+    AgentDriver,
+    CommandDriver,
+    JournalDriver,
+    MeasuringDriver,
+    RoutingDriver,
+    ServerDriver,
+)
 from vetro.clouds.interface import (
     Catalog,
     CloudError,
@@ -27,6 +34,7 @@ from vetro.clouds.interface import (
 )
 from vetro.clouds.kind_protocols import Capabilities
 from vetro.clouds.messages import Channel
+from vetro.clouds.open_ports import open_ports
 from vetro.clouds.stacks.address_plan import Plan
 from vetro.clouds.stacks.initial_state import seed
 from vetro.clouds.stacks.listing import listed, mark_image, region_named
@@ -149,9 +157,14 @@ class StackCloud:
                 items.append((owner, item, region))
         seen = self.driver.statuses([item["id"] for _, item, _ in items])
         ways = self._reachable([(item, region) for _, item, region in items])
+        agents: Mapping[str, bool] = {}
+        if isinstance(self.driver, AgentDriver):
+            agents = self.driver.agents_run(
+                [id for _, item, _ in items if item.get("queue") and seen.get(id := item["id"]) == "ACTIVE"]
+            )
         found: dict[Owner, dict[str, ServerState]] = {owner: {} for owner in servers}
         for owner, item, region in items:
-            device, there = ways.get(item["id"], ("", ()))
+            device, there, ports = ways.get(item["id"], ("", (), ()))
             found[owner][item["id"]] = ServerState(
                 item["id"],
                 item["name"],
@@ -161,6 +174,8 @@ class StackCloud:
                 created=item["created"],
                 reachable=there,
                 device=device,
+                ports=ports,
+                agent=agents.get(item["id"]),
             )
         return found
 
@@ -173,21 +188,25 @@ class StackCloud:
         own = [item["id"] for item in items if item["id"] in wanted.get((item["tenant_id"], item["environment"]), ())]
         return self.driver.server_metrics(own)
 
-    def _reachable(self, servers: Sequence[tuple[Record, str]]) -> Mapping[str, tuple[str, Sequence[str]]]:
-        """By id of a server: the interface that leads to it, and the addresses that this one leads to. Floating ones
-        come first, then those of subnets that the plan leased. Nothing where the driver leads nowhere.
+    def _reachable(
+        self, servers: Sequence[tuple[Record, str]]
+    ) -> Mapping[str, tuple[str, Sequence[str], Sequence[int]]]:
+        """By id of a server: the interface that leads to it, the addresses that this one leads to, and the ports that
+        are open to everybody. Floating addresses come first, then those of subnets that the plan leased. Nothing where
+        the driver leads nowhere.
         """
         driver, able = self.driver, self._services.capabilities
         if not isinstance(driver, RoutingDriver) or (able is not None and able.networks != "own"):
             return {}
         leased = Plan(self._database, self._settings).all_leased()
-        found: dict[str, tuple[str, Sequence[str]]] = {}
+        found: dict[str, tuple[str, Sequence[str], Sequence[int]]] = {}
         projects: dict[tuple[str, str], list[Record]] = {}
         for item, region in servers:
             projects.setdefault((region, item["tenant_id"]), []).append(item)
         for (region, project), own in projects.items():
             things = self._services.things(region, project)
             ports = {port["id"]: port for port in things.all("port")}
+            rules = {one["id"]: one.get("security_group_rules") or () for one in things.all("security_group")}
             floating: dict[str, list[str]] = {}
             for ip in things.all("floatingip"):
                 floating.setdefault(ip.get("port_id") or "", []).append(ip["floating_ip_address"])
@@ -195,7 +214,9 @@ class StackCloud:
                 held = [ports[id] for id in item["ports"] if id in ports]
                 there = [address for port in held for address in floating.get(port["id"], ())]
                 there += [ip["ip_address"] for port in held for ip in port["fixed_ips"] if ip["subnet_id"] in leased]
-                found[item["id"]] = driver.routed(project, there)
+                groups = {group for port in held for group in port.get("security_groups") or ()}
+                opened = open_ports(rule for group in groups for rule in rules.get(group, ()))
+                found[item["id"]] = (*driver.routed(project, there), opened)
         return found
 
     def console(self, owner: Owner, server: str, lines: int = 200) -> str:

@@ -119,8 +119,10 @@ class Probing:
             waiting, project_open = self._ready.pop(project), self._open_of.get(project, 0)
             for _ in range(len(waiting) if project_open < OPEN_PROJECT else 0):
                 environment, component, check = waiting.popleft()
-                if environment.gone or component.results[check.key].due > now:
-                    continue  # it is watched differently now, or was planned for later meanwhile
+                if environment.gone or component.checks.get(check.key) is not check:
+                    continue  # it is watched differently now
+                if component.results[check.key].due > now:
+                    continue  # it was planned for later meanwhile
                 if environment.open >= OPEN_EACH:
                     waiting.append((environment, component, check))
                     continue
@@ -144,8 +146,8 @@ class Probing:
             self._beat = now
 
     async def _one(self, environment: Environment, component: Component, check: Check) -> None:
+        result = component.results[check.key]
         try:
-            result = component.results[check.key]
             before = result.finding()
             pause = await self._result(environment, result, check)
             if result.finding() != before:
@@ -160,7 +162,7 @@ class Probing:
         if environment.gone:
             return  # what is planned now is another's
         pause *= self._random.uniform(1.0 - _JITTER, 1.0 + _JITTER)
-        component.results[check.key].due = time.monotonic() + pause - 0.001
+        result.due = time.monotonic() + pause - 0.001
         self._plan(environment, component, check, pause)
 
     async def _result(self, environment: Environment, result: ProbeState, check: Check) -> float:

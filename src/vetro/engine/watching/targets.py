@@ -14,6 +14,8 @@ from vetro.engine.watching.states import ProbeState
 LOOK, STALE = 10.0, 30.0
 #: Seconds between probes that nobody declared.
 GUESS_EVERY = 30.0
+#: Open ports of a component that are probed, and probes of an environment that there may be for that.
+MOST_PORTS, MOST_PROBES = 8, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Check:
     #: The only address that is asked, where it stands in the model itself.
     address: str = ""
     question: Mapping[str, Any] | None = None
+    #: It follows from what the cloud tells of the server, and comes and goes with that.
+    derived: bool = False
 
 
 @dataclass(slots=True)
@@ -41,6 +45,8 @@ class Component:
     servers: dict[str, str]
     checks: dict[str, Check]
     results: dict[str, ProbeState]
+    #: By key of a check: (state, reached), as it was told by who watched before.
+    was: Mapping[str, Any] = field(default_factory=dict)
     last: Any = None
     #: How many of its results are too old.
     overdue: int = 0
@@ -96,13 +102,68 @@ def _component(data: Mapping[str, Any], old: Environment | None) -> Component:
     checks: dict[str, Check] = {}
     for check in (*_declared(data, servers), *_guessed(data, servers)):
         checks.setdefault(check.key, check)
-    was = data.get("was") or {}
+    was = dict(data.get("was") or {})
     results = {}
     for key, check in checks.items():
         same = known is not None and known.checks.get(key) == check
         state, reached = was.get(key) or ("", False)
         results[key] = known.results[key] if same and known is not None else ProbeState(check.declared, state, reached)
-    return Component(str(data["id"]), servers, checks, results)
+    if known is not None:
+        was = {**was, **{key: (_state(result), result.reached) for key, result in known.results.items()}}
+    return Component(str(data["id"]), servers, checks, results, was)
+
+
+def _state(result: ProbeState) -> str:
+    finding = result.finding()
+    return "" if finding is None else finding.state.value
+
+
+def derive(environment: Environment) -> tuple[list[tuple[Component, Check]], list[Component]]:
+    """Gives components of which nobody declared how they are the checks that follow from what the cloud tells of their
+    servers, and takes away those that do not any more; what is new, and of which components something is gone.
+
+    Whether agents run; and where no property names an address, TCP ports that are open to everybody.
+    """
+    fresh: list[tuple[Component, Check]] = []
+    less: list[Component] = []
+    known = [check for component in environment.components for check in component.checks.values()]
+    left = MOST_PROBES - sum(check.probe is not None and not check.derived for check in known)
+    for component in environment.components:
+        if any(check.declared for check in component.checks.values()):
+            continue
+        old = {key: check for key, check in component.checks.items() if check.derived}
+        wanted: dict[str, Check] = {}
+        ports = 0 if len(old) < len(component.checks) else min(MOST_PORTS, left)
+        for id, name in component.servers.items():
+            seen = environment.servers.get(id)
+            if seen is None or seen.status != "ACTIVE":  # what is known of it is known when it is back
+                found = [check for check in old.values() if check.server == id]
+            else:
+                found = list(_derived(component, id, name, seen))
+            for check in found:
+                if check.probe is None or ports > 0:
+                    ports -= check.probe is not None
+                    wanted[check.key] = check
+        left -= sum(check.probe is not None for check in wanted.values())
+        if old.keys() - wanted.keys():
+            less.append(component)
+        for key in old.keys() - wanted.keys():
+            del component.checks[key], component.results[key]
+        for key, check in wanted.items():
+            if key not in old:
+                component.checks[key] = check
+                component.results[key] = ProbeState(False, *component.was.get(key, ()))
+                fresh.append((component, check))
+    return fresh, less
+
+
+def _derived(component: Component, id: str, name: str, seen: ServerState) -> Iterable[Check]:
+    more = f" ({name})" if len(component.servers) > 1 else ""
+    if seen.agent is not None:
+        yield Check(f"agent/{id}", f"agent{more}", id, None, LOOK, 0.0, False, derived=True)
+    for port in seen.ports if seen.reachable else ():
+        probe = probes.Probe("tcp", port)
+        yield Check(f"port/{port}/{id}", f"tcp {port}{more}", id, probe, GUESS_EVERY, 0.0, False, derived=True)
 
 
 def _declared(data: Mapping[str, Any], servers: Mapping[str, str]) -> Iterable[Check]:

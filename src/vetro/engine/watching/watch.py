@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from vetro.clouds.interface import Cloud, Owner
+from vetro.clouds.interface import Cloud, Owner, ServerState
+from vetro.diagnostics import Text
 from vetro.engine.watching import probes, targets
 from vetro.engine.watching.looks import Looks
 from vetro.engine.watching.probing import Probing
 from vetro.engine.watching.questions import Questions
 from vetro.engine.watching.reports import Reports
 from vetro.engine.watching.states import State
-from vetro.engine.watching.targets import Environment
+from vetro.engine.watching.targets import Check, Component, Environment
 
 
 class Watch:
@@ -41,7 +43,7 @@ class Watch:
         self._reports = Reports()
         self._probing = Probing(self._reports, self._random, allowed, spread)
         self._questions = Questions(self._reports, self._random)
-        self._looks = Looks(clouds, self._environments, self._reports, self._probing.follow)
+        self._looks = Looks(clouds, self._environments, self._reports, self._follow)
 
     @property
     def made(self) -> int:
@@ -64,9 +66,43 @@ class Watch:
         self._reports.touch(made)
         for component in made.components:
             for check in component.checks.values():
-                pause = self._random.uniform(0.0, min(check.every, self._spread))
-                asker: Questions | Probing = self._questions if check.probe is None else self._probing
-                asker.put(made, component, check, pause)
+                self._begin(made, component, check)
+
+    def _begin(self, environment: Environment, component: Component, check: Check) -> None:
+        pause = self._random.uniform(0.0, min(check.every, self._spread))
+        if check.probe is not None:
+            self._probing.put(environment, component, check, pause)
+        elif check.question is not None:
+            self._questions.put(environment, component, check, pause)
+
+    def _follow(self, environment: Environment, before: Mapping[str, ServerState]) -> None:
+        """An environment was looked at."""
+        if environment.gone:
+            return
+        fresh, less = targets.derive(environment)
+        for component, check in fresh:
+            self._begin(environment, component, check)
+        if less:
+            self._reports.touch(environment, *less)
+        self._agents(environment)
+        self._probing.follow(environment, before)
+
+    def _agents(self, environment: Environment) -> None:
+        """What the cloud says of agents is the result of these checks."""
+        now = time.monotonic()
+        for component in environment.components:
+            for check in component.checks.values():
+                seen = environment.servers.get(check.server)
+                if not check.derived or check.probe is not None or seen is None or seen.agent is None:
+                    continue
+                result = component.results[check.key]
+                known = result.finding()
+                name = component.servers[check.server]
+                why = None if seen.agent else Text("the agent of server '{name}' does not run", name=name)
+                result.result(why, now, True)
+                result.until = now + targets.STALE
+                if result.finding() != known:
+                    self._reports.touch(environment, component)
 
     def drop(self, ids: Iterable[str]) -> None:
         """Watches these environments no more."""
