@@ -28,6 +28,7 @@ from vetro_openstack import catalog, resources, servers
 from vetro_openstack.agents import Agents
 from vetro_openstack.link import Link, sign_in
 from vetro_openstack.networking import Networking
+from vetro_openstack.servers import Rules
 from vetro_openstack.settings import OpenStackSettings
 from vetro_openstack.stacks import Stacks
 
@@ -60,7 +61,7 @@ class OpenStackCloud:
         #: By project and environment: when it may be asked again which servers its stacks made, and these.
         self._made: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
         #: By project and region: when its security groups may be listed again, and their rules.
-        self._rules: dict[tuple[str, str], tuple[float, servers.Rules]] = {}
+        self._rules: dict[tuple[str, str], tuple[float, Rules]] = {}
         #: By project, environment and queue: until when it is known why nobody answers, why, whether it is being asked.
         self._silent: dict[tuple[str, str, str], tuple[float, str | None, bool]] = {}
         self._networking: dict[tuple[str, str], Networking] = {}
@@ -114,7 +115,7 @@ class OpenStackCloud:
             for owner, known in owned.items()
         }
 
-    def _rules_of(self, link: Link, project: str) -> servers.Rules:
+    def _rules_of(self, link: Link, project: str) -> Rules:
         now = time.monotonic()
         until, found = self._rules.get((project, link.region), (0.0, {}))
         if until < now:

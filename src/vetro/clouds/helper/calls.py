@@ -85,6 +85,7 @@ CALLS: Mapping[str, tuple[Any, ...]] = {
     "get_file": (Id, Text),
     "statuses": (Sequence[Id],),
     "server_metrics": (Sequence[Id],),
+    "agents_run": (Sequence[Id],),
     "configure": (Id, ConfigSpec),
     "signals": (Id, Sequence[Id]),
     "quarantined": (),

@@ -109,6 +109,11 @@ class HelperDriver:
         found = self._ask("server_metrics", list(servers)) if servers else {}
         return {server: ServerMetrics(**one) for server, one in found.items()}
 
+    def agents_run(self, servers: Collection[str]) -> Mapping[str, bool]:
+        """See `AgentDriver.agents_run`."""
+        found: Mapping[str, bool] = self._ask("agents_run", list(servers)) if servers else {}
+        return found
+
     def console(self, server: str, lines: int = 200) -> str:
         """See `ServerDriver.console`."""
         return str(self._ask("console", server, lines))

@@ -14,6 +14,7 @@ from typing import Any
 from unittest import SkipTest
 
 from vetro.clouds.drivers.base import (
+    AgentDriver,
     CommandDriver,
     ConfigResult,
     ConfigSpec,
@@ -272,8 +273,11 @@ class Measurements(DriverCase):
             assert told.cpu_seconds is not None and told.cpu_seconds > 0
             assert told.memory is not None and told.memory > 100_000
             assert told.disk is not None and told.disk >= 3_000_000, told
+            if isinstance(driver, AgentDriver):  # it has none
+                assert driver.agents_run([spec.id, "server-9"]) == {spec.id: False}
             driver.stop(spec.id)
             assert driver.server_metrics([spec.id]) == {}
+            assert not isinstance(driver, AgentDriver) or driver.agents_run([spec.id]) == {}
 
     def test_the_cloud_measures_servers_of_their_owner_only(self) -> None:
         """A model may name the servers of strangers."""
