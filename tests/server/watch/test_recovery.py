@@ -17,6 +17,7 @@ from tests.server.watch.world import (
 )
 from vetro.clouds.proot.kind import ProotKind
 from vetro.server.environments.models import Environment, Session
+from vetro.server.quotas.models import ProjectQuota
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 from vetro.server.watch import watcher
@@ -47,8 +48,6 @@ def test_what_does_not_run_when_a_worker_begins_to_watch_is_started_once(ann: An
 @pytest.mark.parametrize("why", ["working", "quota"])
 def test_what_is_in_the_way_is_waited_for(ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     """What a task worked on, and what its project had no room for, was never started."""
-    from vetro.server.quotas.models import ProjectQuota
-
     row = made(ann, app("a", instance("i")))
     watch, processes = watching()
     round_of(watch)
@@ -141,3 +140,38 @@ def test_what_is_not_started(ann: Any, watching: Any, monkeypatch: pytest.Monkey
     process.say(off(row, *([] if why == "running" else ["c-i"])))
     round_of(watch)
     assert not Task.objects.filter(environment_id=row.id, kind="power").exists()
+
+
+def contents(*rows: Environment) -> dict[str, Any]:
+    """What a cloud has of environments whose only server has ended."""
+    servers = {"c-i": ["web", "ERROR"]}
+    found = [{"id": row.id, "number": 1, "stacks": {}, "servers": servers} for row in rows]
+    return {"t": "contents", "environments": found}
+
+
+@pytest.mark.attack("quotas", "repairs")
+def test_however_many_are_to_be_repaired_the_others_are_watched_meanwhile(
+    ann: Any, watching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All were repaired in one round: with a thousand nothing was told, written or renewed for half a minute."""
+    rows = [made(ann, app("a", instance("i")), name=f"e{number}") for number in range(7)]
+    Environment.objects.exclude(id=rows[0].id).update(repair="auto")
+    ProjectQuota.objects.create(project_id=rows[0].project_id, name="tasks", most=4)
+    monkeypatch.setattr(watcher, "_AT_ONCE", 3)
+    watch, processes = watching()
+    for _ in range(3):
+        round_of(watch)
+    processes[0].say(contents(*rows))
+    tasks = Task.objects.filter(kind="power", state=Task.QUEUED)
+    counts = []
+    for _ in range(3):
+        round_of(watch)
+        counts.append(tasks.count())
+    assert counts == [3, 4, 4], "some a round, and no more than its project may have waiting"
+    tasks.update(state="done")
+    round_of(watch)
+    assert not tasks.exists(), "not again and again meanwhile"
+    watch._repairs = dict.fromkeys(watch._repairs, 0.0)  # later
+    round_of(watch)
+    assert tasks.count() == 2 and not tasks.filter(environment_id=rows[0].id).exists()
+    assert len({task.environment_id for task in Task.objects.filter(kind="power")}) == 6

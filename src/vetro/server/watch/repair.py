@@ -18,6 +18,7 @@ from vetro.server.caller import SYSTEM, Caller
 from vetro.server.environments import deploy, plan, power, queries
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Invalid, ServiceError
+from vetro.server.quotas.errors import QuotaBusy
 from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
 from vetro.server.watch import drift
@@ -50,17 +51,32 @@ def choose(caller: Caller, environment_id: str, how: str) -> None:
     record(caller, "environment.change", found.id, found.name, repair=how)
 
 
-def unasked(environment_ids: Collection[str]) -> None:
-    """Starts the servers that do not run of those environments that are to be repaired without being asked."""
+def automatic(environment_ids: Collection[str]) -> list[str]:
+    """Those of these environments that are to be repaired without being asked."""
+    rows = Environment.objects.filter(id__in=list(environment_ids), repair="auto")
+    return list(rows.values_list("id", flat=True))
+
+
+def unasked(environment_ids: Collection[str]) -> list[str]:
+    """Starts the servers that do not run of those environments that are to be repaired without being asked. Those that
+    have to wait, since their project has too many tasks already."""
+    waiting, full = [], set()
     for row in Environment.objects.filter(id__in=list(environment_ids), repair="auto"):
+        if row.project_id in full:  # known without another look
+            waiting.append(row.id)
+            continue
         try:
             _start(row)
         except DatabaseFailed:
             raise
+        except QuotaBusy:
+            waiting.append(row.id)
+            full.add(row.project_id)
         except ServiceError as error:
             _log.warning("environment %s is not repaired: %s", row.id, error.message)
         except Exception:  # whatever one environment holds, the others are watched and repaired
             _log.exception("environment %s cannot be repaired", row.id)
+    return waiting
 
 
 def _start(row: Environment) -> None:

@@ -55,7 +55,8 @@ SILENT = 20.0
 _COLLECT = 1.0
 #: Leases without a beat after which a worker does not watch any more.
 _LEASES = 2
-#: Environments that are taken up in one round, and seconds until one is tried again that could not be taken.
+#: Environments that are taken up, started or repaired in one round, and seconds until one is tried again that could not
+#: be taken.
 _AT_ONCE, _AGAIN = 50, 60.0
 #: Seconds beyond the leases of who watched before within which a worker that was started starts what should run, and
 #: until that is tried again where something is in the way.
@@ -101,6 +102,8 @@ class Watcher:
         self._first: set[str] | None = None
         #: Of those the ones of which something does not run: when it is tried to start it, and the servers (ids).
         self._off: dict[str, tuple[float, Collection[str]]] = {}
+        #: Environments that are repaired without being asked where that is needed: when it is looked at.
+        self._repairs: dict[str, float] = {}
         self._next = dict.fromkeys(("lead", "targets", "mark", "write", "metrics", "drift"), 0.0)
 
     def start(self) -> None:
@@ -160,7 +163,9 @@ class Watcher:
             if self._listed and self._process is not None and self._due("drift", _COLLECT):
                 listed, self._listed = self._listed, {}
                 drift.note(listed.values())
-                repair.unasked([id for id, item in listed.items() if "trouble" not in item])
+                told = repair.automatic([id for id, item in listed.items() if "trouble" not in item])
+                self._repairs |= dict.fromkeys(told, 0.0)
+            self._repair()
             # Nothing is believed on while something cannot be written.
             if self._process is not None and not self._told and self._due("mark", MARK):
                 service.believe([self._mark], self._member.id, service.BELIEVED)
@@ -325,6 +330,15 @@ class Watcher:
             if begun:
                 self._told.pop(id, None)  # nobody is told that it is down
 
+    def _repair(self) -> None:
+        """Looks at what is to be repaired, some of it: however many went down, the others are watched meanwhile."""
+        now = time.monotonic()
+        ids = [id for id, at in self._repairs.items() if at <= now][:_AT_ONCE]
+        waiting = repair.unasked(ids) if ids else ()
+        for id in ids:
+            del self._repairs[id]
+        self._repairs |= dict.fromkeys(waiting, now + _LATER)
+
     def _write(self) -> None:
         if leads(self._config, self._member) != self._led:  # somebody else does it now, or will begin anew
             self._end()
@@ -345,6 +359,7 @@ class Watcher:
         self._prober.give_up()
         process, self._process = self._process, None
         self._watched, self._told, self._clouds, self._later, self._listed = {}, {}, set(), {}, {}
+        self._repairs = {}
         self._mark = new_id()
         self._next = dict.fromkeys(self._next, 0.0)
         if process is not None:
