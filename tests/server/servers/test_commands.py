@@ -144,6 +144,23 @@ def test_it_ends_after_its_time_and_a_terminal_when_nothing_happens(
     assert kind == "end" and "the most that it may" in reason
 
 
+def test_a_command_that_ends_with_its_server_says_so(house: House, execution: Execution) -> None:
+    """Who had a shell open was told 137 when the environment was removed."""
+    killed = ("sh", "-c", "read line; kill -9 $$")
+
+    def ends(what: str) -> list[Any]:
+        started = commands.start(house.caller, house.row.id, "front", killed, takes_input=True)
+        events = started.events(lambda: None)
+        assert next(events).kind == "begin"
+        if what:
+            logs.ask(house.row, lambda cloud, owner: cloud.power(owner, started.server.id, what))  # type: ignore[attr-defined]
+        commands.send(house.caller, house.row.id, started.id, b"\n")
+        return said(events)[-1:]
+
+    assert ends("") == [("exit", 137)], "its server runs"
+    assert ends("stop") == [("end", "server 'front' does not run any more")]
+
+
 def test_a_command_that_nobody_follows_ends(house: House, execution: Execution) -> None:
     started = commands.start(house.caller, house.row.id, "front", ("sleep", "100"))
     events = started.events(lambda: None)

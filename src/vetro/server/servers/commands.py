@@ -33,7 +33,17 @@ from vetro.server.config import cloud_settings
 from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
 from vetro.server.environments.simulation import NOTHING_EXISTS
-from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound, NotSignedIn, TooLarge, TooMany
+from vetro.server.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    NotSignedIn,
+    ServiceError,
+    TooLarge,
+    TooMany,
+    Unavailable,
+)
 from vetro.server.requests.streams import stopping
 from vetro.server.servers import logs
 from vetro.server.setup import config
@@ -48,6 +58,8 @@ _GLANCE, _CHECK = 0.5, 2.0
 _HEARTBEAT = 15.0
 #: Ends the names of files that hold the place of a command while it is started; seconds that they count.
 _NEW, _STARTING = ".new", 60.0
+#: Statuses of commands that were killed, as by the end of their server; seconds within which that is seen to end.
+_KILLED, _ENDING, _LOOK = frozenset({129, 137, 143}), 1.0, 0.25
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -64,12 +76,17 @@ class Event:
 
 
 class ServerCommand:
-    """A command that was started. ``id``: by which input finds it. Who reads no `events` closes it."""
+    """A command that was started. ``id``: by which input finds it. Who reads no `events` closes it. ``runs``: whether
+    its server does.
+    """
 
-    def __init__(self, id: str, server: logs.Server, running: RunningCommand, terminal: bool) -> None:
+    def __init__(
+        self, id: str, server: logs.Server, running: RunningCommand, terminal: bool, runs: Callable[[], bool]
+    ) -> None:
         self.id = id
         self.server = server
         self._running = running
+        self._runs = runs
         self._terminal = terminal
 
     def events(self, still: Callable[[], Any]) -> Iterator[Event]:
@@ -83,6 +100,8 @@ class ServerCommand:
                 event = self._running.read(_GLANCE)
                 now = time.monotonic()
                 if event is not None and event.kind == "exit":
+                    if event.code in _KILLED and self._server_ended():
+                        raise Unavailable(Text("server '{name}' does not run any more", name=self.server.name))
                     yield Event("exit", code=event.code)
                     return
                 if event is not None:
@@ -102,11 +121,20 @@ class ServerCommand:
                 elif event is None:
                     yield Event("beat" if now - spoken >= _HEARTBEAT else "")
                     spoken = now if now - spoken >= _HEARTBEAT else spoken
-        except (Forbidden, NotFound, NotSignedIn, CloudError) as error:
+        except (Forbidden, NotFound, NotSignedIn, Unavailable, CloudError) as error:
             self.close()
             yield Event("end", reason=error.message)
         finally:
             self.close()
+
+    def _server_ended(self) -> bool:
+        """Whether its server has ended, or does so just now: its commands end a moment before it."""
+        until = time.monotonic() + _ENDING
+        while self._runs():
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LOOK)
+        return True
 
     def close(self) -> None:
         """Ends it, unless it has ended."""
@@ -143,7 +171,16 @@ def start(
                 raise NotAvailable(Text("servers of this cloud run no commands"))
             return cloud.run_command(owner, server.id, command)
 
-        return ServerCommand(id, server, logs.ask(row, run), terminal is not None)
+        return ServerCommand(id, server, logs.ask(row, run), terminal is not None, lambda: _runs(row, server.id))
+
+
+def _runs(row: Environment, server: str) -> bool:
+    """Whether a server runs, as far as its cloud tells."""
+    try:
+        found = logs.ask(row, lambda cloud, owner: cloud.servers(owner))
+    except (ServiceError, CloudError):
+        return True
+    return any(one.id == server and one.status == "ACTIVE" for one in found)
 
 
 def send(
