@@ -57,7 +57,7 @@ def test_list_show_and_log(place: Place) -> None:
     assert second["name"] == "other" and second["id"] != first["id"]
 
     shown = place.data("env", "show", "e")
-    assert shown["tasks"] == [{"number": 1, "kind": "deploy", "method": None, "state": "done"}]
+    assert shown["tasks"] == [{"number": 1, "kind": "deploy", "method": None, "state": "done", "waits": []}]
     assert [package["name"] for package in shown["packages"]] == ["t"]
     text = place.ok("env", "show", "e").stdout
     assert "e: ready, servers by record" in text and "t.Box" in text
@@ -81,7 +81,7 @@ def test_an_action_changes_the_model_and_prints_its_result(place: Place) -> None
     assert place.data("env", "action", "e", "open", "--arg", "times=4") == {"opened": 5, "text": "first"}
     assert place.plans() == [*FIRST, "Open", "Open"]
     assert place.data("env", "show", "e")["tasks"][1:] == [
-        {"number": number, "kind": "action", "method": "open", "state": "done"} for number in (2, 3)
+        {"number": number, "kind": "action", "method": "open", "state": "done", "waits": []} for number in (2, 3)
     ]
     place.ok("env", "deploy", "e")
     assert place.data("env", "action", "e", "open") == {"opened": 6, "text": "first"}

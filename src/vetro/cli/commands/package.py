@@ -13,6 +13,10 @@ TABLE: Table = {
         "package_files:reference",
         "Print a page about the classes of packages: properties, methods, contracts, and the comments above them.",
     ),
+    "diff": (
+        "package_diff:command",
+        "Say what a new version of a package breaks, with a value for each break, and which number it needs.",
+    ),
     "publish": (
         "package_remote:publish_command",
         "Build packages, check them and upload what the server lacks: all of it or nothing.",
@@ -41,6 +45,7 @@ def command() -> None:
     Examples:
       vetro package new com.example.Web
       vetro package build ./com.example.Web -o dist
+      vetro package diff com.example.Web ./com.example.Web
       vetro package publish ./com.example.Web
       vetro package search database
     """

@@ -1,0 +1,100 @@
+"""`compare`: two versions of a package, and what whoever uses it would notice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from vetro.diagnostics import Text
+from vetro.muranopl import Engine
+from vetro.packages.compat.findings import Comparison, Finding, Level, compared
+from vetro.packages.compat.rules import ClassRules, takes_class
+from vetro.packages.errors import PackageError
+from vetro.packages.extensions.plugins import required_extensions
+from vetro.packages.load import load_path, open_package
+from vetro.packages.package import LoadedPackage
+from vetro.yaql.context import Limits
+
+#: Seconds of work for the values that are tried.
+SECONDS = 60.0
+
+
+def compare_paths(
+    old: str | os.PathLike[str], new: str | os.PathLike[str], others: Iterable[str | os.PathLike[str]] = ()
+) -> Comparison:
+    """`compare` for packages in folders or archives; ``others`` are those that they require. Raises as it does, and as
+    `open_package`."""
+    mates = [package for path in others for package in load_path(path)]
+    return compare(open_package(old), open_package(new), mates)
+
+
+def compare(
+    old: LoadedPackage, new: LoadedPackage, others: Iterable[LoadedPackage] = (), *, seconds: float = SECONDS
+) -> Comparison:
+    """Every difference of two versions of a package.
+
+    Contracts are run on values, nothing else is. ``others``: packages that they require. Raises `PackageError` for
+    packages of different names, `MuranoError` for classes that cannot be read or linked, and `LimitExceeded` when the
+    values of a version take more than ``seconds`` of work.
+    """
+    if old.name != new.name:
+        raise PackageError(
+            Text("{old} and {new} are two packages, not two versions of one", old=old.name, new=new.name),
+            hint="a package with another name is a new package",
+        )
+    known = [other for other in others if other.name != old.name]
+    before, after = _linked(old, known, seconds), _linked(new, known, seconds)
+    findings = [*_package(old, new), *_classes(old, before, after)]
+    return compared(old.name, old.version, new.version, findings, differ=old.blob != new.blob)
+
+
+def _linked(package: LoadedPackage, others: list[LoadedPackage], seconds: float) -> dict[str, Any]:
+    """Its classes by name, ready to be asked."""
+    extensions = required_extensions([package, *others])
+    engine = Engine(
+        [package, *others, *extensions.packages], natives=extensions.natives, limits=Limits(max_seconds=seconds)
+    )
+    session = engine.session()
+    return {name: session.types.in_package(package, name) for name in package.classes}
+
+
+def _package(old: LoadedPackage, new: LoadedPackage) -> Iterator[Finding]:
+    if old.type != new.type:
+        text = Text("was of type {old} and is of type {new}", old=old.type, new=new.type)
+        yield Finding("CMP160", Level.MAJOR, old.name, text)
+    if new.format > old.format:
+        text = Text("has format {new}, was {old}", old=old.format_text, new=new.format_text)
+        yield Finding("CMP161", Level.MINOR, old.name, text)
+    names = sorted(old.requirements.keys() | new.requirements.keys())
+    for name in names:
+        before, after = old.requirements.get(name), new.requirements.get(name)
+        if before != after:
+            text = Text("requires {name} {after}, was {before}", name=name, after=_spec(after), before=_spec(before))
+            yield Finding("CMP162", Level.MINOR, old.name, text)
+
+
+def _spec(text: str | None) -> str:
+    return "not at all" if text is None else text or "in any version"
+
+
+def _classes(package: LoadedPackage, before: dict[str, Any], after: dict[str, Any]) -> Iterator[Finding]:
+    for name, kind in before.items():
+        if name not in after:
+            yield Finding("CMP100", Level.MAJOR, name, Text("is gone"), kind.decl.position)
+            continue
+        for finding in ClassRules(kind, after[name]).findings():
+            if finding.code == "CMP102" and not _asked_for(finding, kind, after[name], before):
+                finding = replace(finding, level=Level.MINOR)
+            yield finding
+    for name, kind in after.items():
+        if name not in before:
+            yield Finding("CMP106", Level.MINOR, name, Text("is new"), new=kind.decl.position)
+
+
+def _asked_for(finding: Finding, old: Any, new: Any, classes: dict[str, Any]) -> bool:
+    """Whether a contract of the package takes the class by a base that it has lost."""
+    kept = {one.name for one in new.ancestors}
+    lost = [one.name for one in old.ancestors[1:] if one.name not in kept]
+    return any(takes_class(kind, base) for kind in classes.values() for base in lost)

@@ -1,0 +1,363 @@
+"""Two contracts: does the new one take whatever the old one took?
+
+Where their structure tells, it is a proof; else values are tried. A value that one takes and the other refuses is a
+witness: it was run, but for objects, which would need a deployment. Where neither is found, nobody knows.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vetro.muranopl.contracts.model import (
+    Chain,
+    Check,
+    Contract,
+    ContractExpression,
+    ContractList,
+    ContractMap,
+    Convert,
+    NotNull,
+    OfClass,
+    Owner,
+    StepName,
+)
+from vetro.muranopl.expressions import Literal
+from vetro.packages.compat.candidates import values_for
+from vetro.packages.compat.execution import Side, runs_alone, tried
+from vetro.packages.compat.predicates import Facts, conjuncts, follows, key, listed
+from vetro.yaql.parser import MURANO, parse
+
+#: Nested contracts that are related one by one; deeper ones are tried as a whole. Items of a list that is made up.
+_DEPTH, _LONGEST = 8, 100
+
+
+class Verdict(enum.Enum):
+    """What is known of two contracts."""
+
+    #: Proven: whatever the old one takes the new one takes.
+    TAKEN = "taken"
+    #: There is a value that the old one takes and the new one refuses.
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A verdict; with `Verdict.REFUSED` a ``witness`` as plain data.
+
+    ``declared``: the witness is what the old contract names; else it was only converted (text that reads as a number)
+    or ignored (a key of no name). ``changed``: a value that both take and make something else of, with `has_changed`.
+    """
+
+    verdict: Verdict
+    witness: Any = None
+    declared: bool = True
+    changed: Any = None
+    has_changed: bool = False
+
+
+TAKEN, UNKNOWN = Relation(Verdict.TAKEN), Relation(Verdict.UNKNOWN)
+#: ``$``: takes everything.
+ANYTHING = ContractExpression("$", parse("$", MURANO), None, chain=Chain(()))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two classes in whose contracts names and functions mean something."""
+
+    old: Side
+    new: Side
+
+    def relate(self, old: Contract, new: Contract) -> Relation:
+        """Whether ``new`` takes whatever ``old`` takes."""
+        if contract_key(old, self.old) == contract_key(new, self.new):
+            return TAKEN
+        found = self._by_structure(old, new, 0)
+        if not (runs_alone(old) and runs_alone(new)):
+            return found
+        return self._with_values(old, new, found)
+
+    def _with_values(self, old: Contract, new: Contract, found: Relation) -> Relation:
+        """``found``, checked and completed by values."""
+        guess = [found.witness] if found.verdict is Verdict.REFUSED else []
+        refused, changed = tried((self.old, old), (self.new, new), [*guess, *values_for(old, new)])
+        if refused:  # what ran is right, whatever was proven
+            best = min(refused, key=lambda value: (not _is_declared(old, value), len(repr(value)), repr(value)))
+            return Relation(Verdict.REFUSED, best, _is_declared(old, best))
+        if changed:
+            smallest = min(changed, key=lambda value: (not _is_declared(old, value), len(repr(value)), repr(value)))
+            return replace(TAKEN if found.verdict is Verdict.TAKEN else UNKNOWN, changed=smallest, has_changed=True)
+        return found if found.verdict is Verdict.TAKEN else UNKNOWN
+
+    # -- by structure --------------------------------------------------------------------------------------------------
+
+    def _by_structure(self, old: Contract, new: Contract, depth: int) -> Relation:
+        if depth > _DEPTH:
+            return UNKNOWN
+        if contract_key(old, self.old) == contract_key(new, self.new):
+            return TAKEN
+        if isinstance(new, ContractExpression) and new.chain is not None and new.chain.plain and not new.chain.steps:
+            return TAKEN
+        if isinstance(old, ContractList) and isinstance(new, ContractList):
+            return self._lists(old, new, depth)
+        if isinstance(old, ContractMap) and isinstance(new, ContractMap):
+            return self._maps(old, new, depth)
+        if isinstance(old, ContractExpression) and isinstance(new, ContractExpression):
+            return self._chains(old, new)
+        return UNKNOWN
+
+    def _lists(self, old: ContractList, new: ContractList, depth: int) -> Relation:
+        least, most = old.minimum or 0, old.maximum
+        if (new.minimum or 0) > least:
+            return self._a_list(old, least)
+        if new.maximum is not None and (most is None or most > new.maximum):
+            return self._a_list(old, max(least, new.maximum + 1))
+        if not new.items:
+            return TAKEN if new.minimum is None else UNKNOWN
+        longest = max(len(old.items), len(new.items))
+        for position in range(longest if most is None else min(longest, most)):
+            before, after = _item(old, position), _item(new, position)
+            found = self._nested(before, after, depth)
+            if found.verdict is Verdict.REFUSED:
+                return self._a_list(old, max(least, position + 1), position, found.witness)
+            if found.verdict is Verdict.UNKNOWN:
+                return UNKNOWN
+        return TAKEN
+
+    def _a_list(self, old: ContractList, size: int, at: int = -1, value: Any = None) -> Relation:
+        """A list of so many items as a witness, with a value at a place; unknown where nobody can say what it takes."""
+        if size > _LONGEST:
+            return UNKNOWN
+        items = []
+        for position in range(size):
+            found, item = (True, value) if position == at else self._example(_item(old, position))
+            if not found:
+                return UNKNOWN
+            items.append(item)
+        return Relation(Verdict.REFUSED, items)
+
+    def _example(self, contract: Contract) -> tuple[bool, Any]:
+        """A value that an old contract takes; (False, None) where none is found."""
+        if isinstance(contract, ContractExpression) and contract.chain is not None and not runs_alone(contract):
+            steps = contract.chain.steps
+            named = [step for step in steps if isinstance(step, OfClass) and step.name is not None]
+            if len(named) == 1 and not any(isinstance(step, Check) for step in steps):
+                return True, {"?": {"type": _full_name(named[0].name, self.old)}}
+        elif runs_alone(contract):
+            taken = [value for value in values_for(contract) if self.old.take(contract, value).taken]
+            if taken:
+                return True, min(taken, key=lambda value: (value is None, not _is_declared(contract, value)))
+        return False, None
+
+    def _maps(self, old: ContractMap, new: ContractMap, depth: int) -> Relation:
+        if new.open:
+            return TAKEN
+        if len(new.rest) > 1 or len(old.rest) > 1:
+            return UNKNOWN
+        before, after = dict(old.entries), dict(new.entries)
+        pairs = [(before[name], item) for name, item in after.items() if name in before]
+        for name, item in after.items():
+            if name not in before:
+                # What stood there was ignored, or met the contract for all others; or it was not there.
+                pairs.append((old.rest[0][1] if old.rest else ANYTHING, item))
+                if not runs_alone(item) or self.new.take(item, None).taken is not True:
+                    return UNKNOWN
+        if new.rest:
+            keys, items = new.rest[0]
+            for name, item in before.items():
+                if name not in after:
+                    pairs.append((item, items))
+                    if not runs_alone(keys) or self.new.take(keys, name).taken is not True:
+                        return UNKNOWN
+            before_keys, before_items = old.rest[0] if old.rest else (ANYTHING, ANYTHING)
+            pairs += [(before_keys, keys), (before_items, items)]
+        for one, other in pairs:
+            found = self._nested(one, other, depth)
+            if found.verdict is Verdict.REFUSED and not before.keys() - {_key_of(one, before)}:
+                name = _key_of(one, before)
+                return UNKNOWN if name is None else Relation(Verdict.REFUSED, {name: found.witness})
+            if found.verdict is not Verdict.TAKEN:
+                return UNKNOWN
+        return TAKEN
+
+    def _nested(self, old: Contract, new: Contract, depth: int) -> Relation:
+        return self._by_structure(old, new, depth + 1)
+
+    def _chains(self, old: ContractExpression, new: ContractExpression) -> Relation:
+        before, after = old.chain, new.chain
+        if before is None or after is None or not after.plain or not before.plain:
+            return UNKNOWN
+        if any(isinstance(step, (OfClass, Owner)) for step in (*before.steps, *after.steps)):
+            return self._objects(before, after)
+        kind, checks = _simple(before)
+        other, wanted = _simple(after)
+        if checks is None or wanted is None:
+            return UNKNOWN
+        alone = runs_alone(old) and runs_alone(new)
+        if before.nullable and (wanted or not after.nullable):
+            # Null goes by itself: what conditions say of it is found out by trying, where that can be done.
+            taken = alone and (self.new.take(new, None).taken or not self.old.take(old, None).taken)
+            if not taken:
+                return UNKNOWN
+        if not wanted and other in (None, StepName.BOOL, kind):
+            return TAKEN
+        if any(listed(part) == (None,) for check in checks for part in conjuncts(check)):
+            return TAKEN  # nothing but null
+        if kind is not other:
+            return UNKNOWN
+        facts = Facts(kind, self.old.prefixes)
+        for check in checks:
+            facts.add(check)
+        everything = facts.everything() if alone else None
+        if everything is not None:
+            refused, _ = tried((self.old, old), (self.new, new), everything)
+            return Relation(Verdict.REFUSED, refused[0]) if refused else TAKEN
+        doubts: list[Any] = []
+        for check in wanted:
+            proven, found = follows(checks, check, lambda: Facts(kind, self.old.prefixes))
+            doubts += found
+            if not proven:
+                if not alone:
+                    return UNKNOWN
+                refused, _ = tried((self.old, old), (self.new, new), doubts)
+                return Relation(Verdict.REFUSED, refused[0]) if refused else UNKNOWN
+        return TAKEN
+
+    def _objects(self, old: Chain, new: Chain) -> Relation:
+        """Contracts of objects: by class, by owner and by conditions that are the same."""
+        before = [step for step in old.steps if isinstance(step, OfClass)]
+        after = [step for step in new.steps if isinstance(step, OfClass)]
+        if len(before) != 1 or len(after) != 1 or any(isinstance(s, Convert) for s in (*old.steps, *new.steps)):
+            return UNKNOWN
+        one, other = before[0], after[0]
+        same = (one.template, one.default, one.version_spec, one.excluded is None) == (
+            other.template, other.default, other.version_spec, other.excluded is None,
+        )  # fmt: skip
+        known, wanted = (
+            {key(step.predicate, side.prefixes) for step in chain.steps if isinstance(step, Check) and step.predicate}
+            for side, chain in ((self.old, old), (self.new, new))
+        )
+        owners = {step.owned for step in old.steps if isinstance(step, Owner)}
+        if old.nullable and not new.nullable:
+            return Relation(Verdict.REFUSED, None) if not known else UNKNOWN
+        narrower = one.name is not None and other.name is not None and self._narrower(one.name, other.name)
+        if narrower and not known and not owners:
+            name = self.old.class_named(one.name or "")
+            return Relation(Verdict.REFUSED, {"?": {"type": one.name if name is None else name.name}})
+        fits = one.name is not None and other.name is not None and self._derives(one.name, other.name)
+        more = {step.owned for step in new.steps if isinstance(step, Owner)} - owners
+        return TAKEN if same and fits and wanted <= known and not more else UNKNOWN
+
+    def _derives(self, old: str, new: str) -> bool:
+        """Whether objects of the old class are of the new one, in the new version."""
+        before, after = self.old.class_named(old), self.new.class_named(new)
+        if before is None or after is None:
+            return False
+        if before.name == after.name:
+            return True
+        moved = self._in_new_version(before.name)
+        return moved is not None and any(one.name == after.name for one in moved.ancestors)
+
+    def _narrower(self, old: str, new: str) -> bool:
+        """Whether objects of exactly the old class are refused for certain."""
+        before, after = self.old.class_named(old), self.new.class_named(new)
+        if before is None or after is None or before.name == after.name:
+            return False
+        moved = self._in_new_version(before.name)
+        return moved is not None and not any(one.name == after.name for one in moved.ancestors)
+
+    def _in_new_version(self, name: str) -> Any:
+        return self.new.class_named(f":{name}" if "." not in name else name)
+
+
+def _item(contract: ContractList, position: int) -> Contract:
+    """The contract for a place of a list."""
+    return contract.items[min(position, len(contract.items) - 1)] if contract.items else ANYTHING
+
+
+def _key_of(contract: Contract, entries: Mapping[Any, Contract]) -> Any:
+    """The key that has this contract; None where none has."""
+    return next((name for name, item in entries.items() if item is contract), None)
+
+
+def _simple(chain: Chain) -> tuple[StepName | None, list[Any] | None]:
+    """The kind and the conditions of a chain that converts at its begin only; None for the conditions of others."""
+    steps = chain.steps
+    kind = steps[0].name if steps and isinstance(steps[0], Convert) else None
+    rest = steps[1:] if kind is not None else steps
+    checks = []
+    for step in rest:
+        if isinstance(step, Check) and step.predicate is not None:
+            checks.append(step.predicate)
+        elif not isinstance(step, NotNull):
+            return kind, None
+    return kind, checks
+
+
+def contract_key(contract: Contract, side: Side) -> object:
+    """Equal for contracts that say the same."""
+    if isinstance(contract, ContractList):
+        return "list", contract.minimum, contract.maximum, tuple(contract_key(one, side) for one in contract.items)
+    if isinstance(contract, ContractMap):
+        entries = tuple((type(name).__name__, name, contract_key(item, side)) for name, item in contract.entries)
+        rest = tuple((contract_key(name, side), contract_key(item, side)) for name, item in contract.rest)
+        return "map", contract.open, frozenset(entries), rest
+    if isinstance(contract, Literal):
+        return "literal", repr(contract.value)
+    chain = contract.chain
+    if chain is None or not chain.plain:
+        return "expression", key(contract.node, side.prefixes), side.kind.name if _names_classes(contract) else ""
+    return "chain", tuple(_step_key(step, side) for step in chain.steps)
+
+
+def _names_classes(contract: ContractExpression) -> bool:
+    return contract.chain is None or any(isinstance(step, OfClass) for step in contract.chain.steps)
+
+
+def _step_key(step: Any, side: Side) -> object:
+    if isinstance(step, Convert):
+        return "convert", step.name
+    if isinstance(step, NotNull):
+        return ("not null",)
+    if isinstance(step, Owner):
+        return "owner", step.owned
+    if isinstance(step, Check):
+        return "check", None if step.predicate is None else key(step.predicate, side.prefixes)
+    assert isinstance(step, OfClass)
+    names = tuple(_full_name(name, side) for name in (step.name, step.default))
+    excluded = None if step.excluded is None else key(step.excluded, side.prefixes)
+    return "class", step.template, names, step.version_spec, excluded
+
+
+def _full_name(name: str | None, side: Side) -> str | None:
+    found = None if name is None else side.class_named(name)
+    return name if found is None else str(found.name)
+
+
+def _is_declared(contract: Contract, value: Any) -> bool:
+    """Whether a value is of the kind that a contract names, so that it needs no conversion."""
+    if isinstance(contract, ContractList):
+        return isinstance(value, list) and all(
+            not contract.items or _is_declared(contract.items[min(i, len(contract.items) - 1)], item)
+            for i, item in enumerate(value)
+        )
+    if isinstance(contract, ContractMap):
+        if not isinstance(value, dict):
+            return False
+        entries = dict(contract.entries)
+        rest = contract.rest[0][1] if contract.rest else None
+        for name, item in value.items():
+            part = entries.get(name, rest)
+            if part is None:
+                if not contract.open:
+                    return False
+            elif not _is_declared(part, item):
+                return False
+        return True
+    if isinstance(contract, ContractExpression) and contract.chain is not None:
+        wanted = {StepName.INT: int, StepName.STRING: str, StepName.BOOL: bool}.get(contract.chain.kind)  # type: ignore[arg-type]
+        return value is None or wanted is None or value.__class__ is wanted
+    return True
