@@ -80,6 +80,7 @@ def test_times_are_those_of_the_viewer(service: Any, page_for: Any) -> None:
     expect(other.locator("html")).to_have_attribute("lang", "en")
 
 
+@pytest.mark.campaign
 def test_an_account_is_made_and_its_owner_comes_by_the_link(service: Any, page_for: Any) -> None:
     page = page_for("root")
     page.goto("/app/people/")

@@ -116,6 +116,7 @@ def walked(page: Any, starts: tuple[str, ...], secrets: list[str]) -> tuple[list
     return wrong, shown
 
 
+@pytest.mark.campaign
 def test_nothing_that_people_or_packages_say_becomes_part_of_a_page(service: Any, wild: str, page_for: Any) -> None:
     page = page_for("mallory")
     starts = (f"/app/environments/{wild}/topology", f"/app/environments/{wild}/changes", *_STARTS)

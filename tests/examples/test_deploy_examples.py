@@ -21,6 +21,7 @@ import yaml
 
 from tests.examples.recorded import Recorded
 from tests.examples.standin import StandIn, files, is_command, usual_answer
+from tests.support.fuzzing import every
 from vetro.muranopl import Engine, VirtualClock
 from vetro.muranopl.errors import ContractViolation
 from vetro.packages import load_path
@@ -158,7 +159,7 @@ def test_twice_is_once_and_nothing_is_left(name: str) -> None:
     assert site.model["Objects"] is None and site.model["Attributes"] == []
 
 
-@pytest.mark.parametrize("name", sorted(MODELS.keys() - {"hotstack"}))
+@pytest.mark.parametrize("name", every(2, sorted(MODELS.keys() - {"hotstack"})))
 def test_a_deployment_that_fails_can_be_repeated(name: str) -> None:
     def broken(plan: dict[str, Any]) -> Any:
         raise OSError("the server is on fire")

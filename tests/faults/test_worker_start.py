@@ -60,7 +60,7 @@ def files(service: Service) -> list[str]:
     return sorted(os.listdir(service.data / "run"))
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", every(2, MOMENTS))
 def test_killed_while_it_starts(moment: str, service: Service, tmp_path: Path) -> None:
     status, pids = struck(service, moment, signal.SIGKILL, tmp_path / "pids")
     assert status == -signal.SIGKILL

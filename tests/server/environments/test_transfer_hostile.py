@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from tests.support.fuzzing import every
 from vetro.server import setup
 from vetro.server.catalog.inspection import pool
 from vetro.server.environments import removal, transfer
@@ -44,7 +45,7 @@ def lists(count: int) -> bytes:
 
 @pytest.mark.parametrize(
     ("files", "text"),
-    [
+    every(3, [
         (lambda: {"model-1.json": lists(2_500_000)}, "parts"),
         (lambda: {f"model-{n}.json": lists(900_000) for n in range(4)}, "parts"),
         (lambda: {"model-1.json": model(x="y" * (40 << 20))}, "characters"),
@@ -54,7 +55,7 @@ def lists(count: int) -> bytes:
         (lambda: {f"file-{n}": b"" for n in range(20_001)}, "20,000 files"),
         (lambda: {"model-1.json": b"\0" * (600 << 20)}, "512 MiB"),
         (dict, "no model"),
-    ],
+    ]),
 )  # fmt: skip
 def test_bombs_never_reach_the_process_that_answers(ann: Any, files: Callable[[], dict[str, bytes]], text: str) -> None:
     data = archived(files())
