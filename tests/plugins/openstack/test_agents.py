@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.engine.test_host_silence import ARGS, Silence
 from tests.plugins.openstack.fake import Fake
-from vetro.clouds.interface import Owner, ShowsAgents, StackChange
-from vetro.engine.host.performer import Watchful
+from vetro.clouds.interface import CloudError, Owner, ShowsAgents, StackChange
+from vetro.engine.host.performer import EffectsHost, Watchful
 from vetro.library.stackdata import FILES, VALUES, Parts, difference, digest_of, parts_of
 from vetro_openstack import OpenStackCloud, OpenStackSettings, stack_progress
 from vetro_openstack import cloud as clouds
@@ -159,3 +160,34 @@ def test_an_agent_on_a_server_that_does_not_run_cannot_answer(fake: Fake, monkey
     assert cloud.why_silent(Owner("project", "Env2"), QUEUE) is None
     assert cloud.why_missing(OWNER, "nobody") is None
     cloud.close()
+
+
+@pytest.mark.parametrize(
+    ("became", "said"),
+    [
+        ({"status": "SHUTOFF"}, r"the agent does not answer: server 'web-1' is switched off \(SHUTOFF\)"),
+        pytest.param(
+            {"status": "ERROR", "fault": {"message": "the host is gone"}},
+            "server 'web-1' is broken: the host is gone",
+            marks=pytest.mark.campaign,
+        ),
+        pytest.param(None, "server 'web-1' is gone", marks=pytest.mark.campaign),
+    ],
+    ids=["off", "broken", "gone"],
+)
+def test_an_action_on_a_dead_server_ends_with_its_reason(fake: Fake, became: dict[str, Any] | None, said: str) -> None:
+    """Through the host that performs it, at its own pace: nobody waits for the ten minutes that an agent has."""
+    cloud = opened(fake)
+    push(cloud, "web", resources(one=server(CONF, name="web-1")))
+    ((_, row),) = fake.stacks.items()
+    row["resources"] = [{"resource_name": "one", "resource_type": SERVER, "physical_resource_id": "s1"}]
+    fake.servers = {} if became is None else {"s1": {"id": "s1", "name": "web-1", **became}}
+    fake.lists = {"nova": {}}
+    host = EffectsHost(cloud, Silence(), OWNER)
+    begun = time.monotonic()
+    try:
+        with pytest.raises(CloudError, match=said):
+            host.perform("0/1", "agent.call", {**ARGS, "queue": QUEUE, "timeout": 600})
+    finally:
+        host.close()
+    assert time.monotonic() - begun < 60  # ten seconds, where others leave this machine the time

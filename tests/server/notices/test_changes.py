@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from tests.server.notices.conftest import Notices
@@ -118,3 +120,39 @@ def test_what_no_key_opens_is_told_without_its_reason(notices: Notices) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {HealthChange._meta.db_table} SET detail = %s", [b"rubbish"])
     assert Changes().tell() == 1 and states() == ["down"]
+
+
+@pytest.mark.campaign
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("point", ["claimed", "written", "over"])
+def test_a_process_that_is_killed_loses_no_change_and_tells_none_twice(
+    notices: Notices, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """SIGKILL in the middle, in a process of its own."""
+    notices.webhook(URL)
+    report(notices.environment, a="down", b="degraded")
+    inserted = outbox._insert
+
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def insert(*args: Any) -> None:
+        if point == "written":
+            inserted(*args)
+        if point != "over":
+            die()
+        inserted(*args)
+
+    connections.close_all()
+    pid = os.fork()
+    if not pid:
+        try:
+            outbox._insert = insert
+            Changes().tell()
+            die()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert states() == (["degraded", "down"] if point == "over" else [])
+    assert Changes().tell() == (0 if point == "over" else 2)
+    assert states() == ["degraded", "down"] and Changes().tell() == 0

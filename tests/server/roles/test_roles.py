@@ -30,8 +30,10 @@ from tests.server.web.conftest import signed_in
 from tests.support.fuzzing import every
 from vetro.server import setup
 from vetro.server.accounts import service
+from vetro.server.accounts.models import Token
 from vetro.server.caller import SYSTEM
 from vetro.server.catalog import standard_packages
+from vetro.server.tasks import clock
 from vetro.server.tasks.worker import run_queued
 
 #: What a person may at most, by their role.
@@ -47,7 +49,7 @@ _TOLD_THERE = ("/app/people/me/tokens/{token}/revoke",)
 _WAITING = ("/ready", "/v1/actions", "/v2/actions")
 #: How statements begin that change no row.
 _READING = ("SELECT ", "SAVEPOINT ", "RELEASE SAVEPOINT ", "ROLLBACK TO SAVEPOINT ")
-_MOST = {"nobody": 0, "reader": 1, "member": 2, "admin": 3}
+_MOST = {"nobody": 0, "expired": 0, "reader": 1, "member": 2, "admin": 3}
 
 
 @dataclass
@@ -95,6 +97,13 @@ class Campaign:
         self.clients: dict[str, Client] = {name: one._client for name, one in self.people.items()}
         self.clients |= {"elsewhere": Client(headers={"x-auth-token": text}), "nobody": Client()}
         self.browsers = {name: signed_in(one) for name, one in self.people.items()} | {"nobody": Client()}
+        # Who was signed in, and is not any more.
+        made, text = service.create_token(SYSTEM, service.find_user("ann"), service.find_project(f"demo{self.word}"))
+        Token.objects.filter(id=made.id).update(expires=clock.after(-1))
+        self.clients["expired"], self.browsers["expired"] = Client(headers={"x-auth-token": text}), signed_in(ann)
+        session = self.browsers["expired"].session
+        session.set_expiry(-1)
+        session.save()
         #: What there is: the same before each request.
         self.rows = everything()
 
@@ -194,7 +203,7 @@ def refused(route: Route, sent: Sent) -> bool:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.attack("routes", "roles")
-@pytest.mark.parametrize("who", ["nobody", "reader", "member", "admin"])
+@pytest.mark.parametrize("who", ["nobody", "expired", "reader", "member", "admin"])
 def test_everybody_may_what_the_table_says(campaign: Campaign, who: str) -> None:
     wrong = []
     for route, level in expectations().items():
@@ -203,9 +212,9 @@ def test_everybody_may_what_the_table_says(campaign: Campaign, who: str) -> None
         right = refused(route, sent) != allowed or (allowed and (sent.other_draft or route.path in _BY_CONTENT))
         if (sent.status >= 500 and route.path not in _WAITING) or not right:
             wrong.append(f"{level} {sent.about(route)}")
-        if who == "nobody" and not allowed:
+        if not _MOST[who] and not allowed:
             assert sent.status == (302 if route.door == "pages" else 401), route
-        if who == "nobody":
+        if not _MOST[who]:
             assert campaign.word not in sent.text, route
     assert not wrong, "\n".join(wrong)
 
