@@ -197,6 +197,41 @@ def test_a_shop_with_a_database_answers_changes_and_goes(place: Place) -> None:
 
 
 @pytest.mark.campaign
+def test_a_dead_server_is_named_planned_and_comes_back_with_its_data(place: Place) -> None:
+    """By every command that a person asks; an action that fails because of it says why, and advises no deployment."""
+    command = ["deploy", str(EXAMPLES), "--class", "com.example.vetro.WebShop", "--env", "shop"]
+    place.ok(*command, "--driver", "nspawn", "--app", "shop")
+    shown = place.data("env", "show", "shop")
+    assert sorted(row["class"].rpartition(".")[2] for row in shown["components"]) == ["Database", "WebShop"]
+    address = next(row["addresses"] for row in shown["components"] if row["class"].endswith("WebShop"))
+    assert "Visitor number <strong>1<" in answer(f"http://{address}:8080/")
+    assert place.ok("env", "plan", "shop").output == "nothing would change\n"
+
+    name = next(row["server"] for row in shown["components"] if row["class"].endswith("WebShop"))
+    (dead,) = [
+        folder for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir()
+        if json.loads((folder / "server.json").read_text())["name"] == name
+    ]  # fmt: skip
+    for pid, *_ in json.loads((dead / "running.json").read_text()).values():
+        os.kill(pid, signal.SIGKILL)
+    said = f"server '{name}' has ended by itself"
+    assert said in place.ok("env", "show", "shop").stdout and said in place.ok("env", "health", "shop").stdout
+    refused = place.refused("env", "action", "shop", "report", "--app", "shop")
+    assert said in refused and "deploy" not in refused.partition("hint:")[2], refused
+    assert place.data("env", "show", "shop")["status"] == "ready"
+    # This package does nothing again that it has done: the plan says so, and that is what the deployment does.
+    assert "nothing would change" in place.ok(*command, "--plan").output
+    place.ok(*command)
+    assert said in place.ok("env", "show", "shop").stdout
+    assert f"{name} is started: it has ended by itself" in place.ok("env", "repair", "shop", "--plan").output
+    assert said in place.ok("env", "show", "shop").stdout, "a plan changes nothing"
+    place.ok("env", "repair", "shop", "--yes")
+    assert "Visitor number <strong>2<" in answer(f"http://{address}:8080/")
+    assert said not in place.ok("env", "show", "shop").stdout
+    place.ok("env", "destroy", "shop")
+
+
+@pytest.mark.campaign
 def test_a_second_shop_uses_the_database_that_is_there_and_the_first_goes_alone(place: Place) -> None:
     """With data in it; nothing is made that nobody wanted, nothing goes that others use."""
 

@@ -102,7 +102,9 @@ def pull_the_plug(place: Place) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     service.process.wait(30)
-    for groups in Path("/sys/fs/cgroup").rglob(f"vetro-{cloud}"):
+    # Not all the way down: what others have there comes and goes.
+    top = Path("/sys/fs/cgroup")
+    for groups in (top / f"vetro-{cloud}", *top.glob(f"*/vetro-{cloud}")):
         for _ in range(100):
             pids = [int(pid) for file in groups.rglob("cgroup.procs") for pid in file.read_text().split()]
             for pid in pids:
