@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from tests.browser.kit import picture
+from tests.browser.kit import PHONE, WIDE, picture
 
 #: A deployment on a busy machine: waiting costs nothing where all is well.
 _LONG = 180_000
@@ -180,6 +180,9 @@ def find_simulated(page: Any) -> None:
         shop = page.locator("article.component", has=page.get_by_role("heading", name="Corner"))
         expect(shop.locator(".addresses")).to_contain_text(":8080")
         expect(shop.locator(".addresses a")).to_have_count(0)
+        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})  # the menu is folded up
+        expect(page.locator("header").get_by_text("Simulated", exact=True)).to_be_visible()
+        page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
 
 
 def change(page: Any) -> None:

@@ -38,12 +38,22 @@ _STEPS = {
 
 
 class Watch:
-    """Context manager; `event` takes events of a `Worker`. ``names`` labels ids of objects, ``what`` is going on."""
+    """Context manager; `event` takes events of a `Worker`. ``names`` labels ids of objects, ``what`` is going on.
+
+    What packages report of a plan (``plan``) has not happened: of it only warnings and errors are shown, with ``verbose`` all.
+    """
 
     def __init__(
-        self, names: Mapping[str, str], *, quiet: bool = False, verbose: bool = False, what: str = "deploying"
+        self,
+        names: Mapping[str, str],
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        what: str = "deploying",
+        plan: bool = False,
     ) -> None:
         self._names = dict(names)
+        self._plan = plan
         self._what = what
         self._quiet = quiet
         self._verbose = verbose
@@ -112,7 +122,8 @@ class Watch:
             label, text = self._names.get(id, ""), str(args.get("text", ""))
             with self._lock:
                 self._last[label] = (level, text, time.monotonic())
-            self._line(level, label, text)
+            if self._verbose or level != "info" or not self._plan:
+                self._line(level, label, text)
         elif kind == "log" and self._verbose:
             self._line(level, str(args.get("logger")), str(args.get("text", "")))
 

@@ -65,7 +65,7 @@ def test_folders_and_files_come_and_go(place: Place, there: Path, tmp_path: Path
 
 def test_what_is_refused(place: Place, there: Path, tmp_path: Path) -> None:
     for words, says in (
-        ((f"e:{there}/none", "."), "refuses it"),
+        ((f"e:{there}/none", "."), "the server has no such file or folder"),
         ((f"e:{there}/pipe", "x"), "no file or folder"),
         (("e:relative", "."), "no absolute path"),
         (("e:/", "."), "no absolute path"),

@@ -38,6 +38,8 @@ def test_a_command_has_its_streams_and_its_status(place: Place, capfd: pytest.Ca
     assert "Give the command" in place.run("exec", "e", "box", "--").output
     assert "there is no server 'other'" in place.refused("exec", "e", "other", "--", "true")
     assert "there is no environment 'x'" in place.refused("exec", "x", "--", "true")
+    place.ok("env", "create", "empty", "--driver", "record")
+    assert "environment 'empty' has no servers" in place.refused("exec", "empty", "--", "true")
     assert "No such file" in place.refused("exec", "e", "--", "/no/such/program")
     assert "needs one here" in place.run("ssh", "e").output
     assert "no ssh daemon" in place.ok("ssh", "--help").stdout.lower()

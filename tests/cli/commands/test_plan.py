@@ -148,10 +148,12 @@ def test_a_repair_is_shown_asked_about_and_done(place: Place) -> None:
     assert "nothing of it exists" in drift["text"]
     assert "nothing is known of its cloud" in place.ok("env", "drift", "e").stderr
     place.ok("session", "open", "e")  # a draft is no part of it
-    assert "nothing would change" in place.ok("env", "repair", "e", "--plan").stderr
+    planned = place.ok("env", "repair", "e", "--plan").stderr
+    assert "nothing would change" in planned
+    assert "The box says" not in planned  # it has not happened
     assert "repair environment 'e'?" in place.ok("env", "repair", "e", input="y\n").stderr
     assert place.ok("env", "repair", "e", input="n\n").stderr.rstrip().splitlines()[-2] == "nothing was changed"
-    place.ok("env", "repair", "e", "--yes", "-q")
+    assert "environment 'e' is repaired" in place.ok("env", "repair", "e", "--yes", "-q").stderr
     assert [state["kind"] for state in place.data("history", "e")] == ["deploy", "repair", "repair"]
     assert "--when is for servers" in place.refused("env", "repair", "e", "--when", "auto")
     assert place.plans() == SCRIPTS

@@ -363,7 +363,7 @@ def test_a_killed_guest_is_an_error_with_a_reason_and_starts_again(place: Place)
     first = process(leader)
     assert first is not None and first.kill() and first.wait(10)
     _until(lambda: place.driver.statuses(["server-1"])["server-1"] == "ERROR")
-    with pytest.raises(GuestCommandFailed, match=r"does not run: it (ended with status|was killed)"):
+    with pytest.raises(GuestCommandFailed, match=r"the server '[^']+' does not run: it (ended with status|was killed)"):
         place.driver.execute("server-1", ["true"])
     place.driver.create(server(1, place.blocks[0]))
     assert place.sh(1, "cat /root/kept") == "kept\n[0]"

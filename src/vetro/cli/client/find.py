@@ -26,6 +26,12 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
+def choice(names: Sequence[str]) -> str:
+    """What to say to somebody who named something else than these."""
+    some = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+    return f"there are {some}" if len(names) > 1 else f"there is only {some}" if names else "there are none"
+
+
 def by_name(rows: Sequence[dict[str, Any]], wanted: str, what: str) -> dict[str, Any]:
     """The row with this name or id. Raises `NotFound`, with the likely one."""
     for key in ("id", "name"):
@@ -37,8 +43,7 @@ def by_name(rows: Sequence[dict[str, Any]], wanted: str, what: str) -> dict[str,
             raise NotFound(f"there are {len(found)} of the name '{wanted}'", f"give an id: {ids}")
     names = [str(row["name"]) for row in rows]
     close = suggest(wanted, names)
-    some = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-    hint = f"did you mean '{close}'?" if close else f"there are {some}" if names else "there are none"
+    hint = f"did you mean '{close}'?" if close else choice(names)
     raise NotFound(f"there is no {what} '{wanted}'", hint)
 
 
@@ -97,8 +102,8 @@ def package(client: Client, wanted: str, spec: str | None = None, *, disabled: b
     if not found:
         others = list(client.items("/packages", fqn=name, all_versions=True, disabled=disabled))
         if others:
-            there = ", ".join(sorted(row["version"] for row in others))
-            raise NotFound(f"there is no version {version or spec} of package '{name}'", f"there are {there}")
+            there = choice(sorted(row["version"] for row in others))
+            raise NotFound(f"there is no version {version or spec} of package '{name}'", there)
         likely = [row["fqn"] for row in client.items("/packages", search=name.rpartition(".")[2], most=5)]
         hint = f"did you mean {', '.join(likely)}?" if likely else "'vetro package search WORD' looks for it"
         raise NotFound(f"there is no package '{name}'", hint)

@@ -40,15 +40,15 @@ def follow(
     A task of this machine's workspace runs meanwhile, in here: Ctrl-C cancels it. ``names`` labels ids of objects,
     ``environment`` is what messages call the environment. After ``timeout`` seconds the task is cancelled.
     """
-    id = str(task["id"])
+    id, planned = str(task["id"]), task["kind"] == "plan"
     if is_local(client):
-        second = "stop at once" if task["kind"] == "plan" else "leave it interrupted (vetro env resume goes on)"
-        with Watch(names or {}, quiet=quiet, verbose=verbose, what=what) as watch:
+        second = "stop at once" if planned else "leave it interrupted (vetro env resume goes on)"
+        with Watch(names or {}, quiet=quiet, verbose=verbose, what=what, plan=planned) as watch:
             client.run(id, environment, watch, timeout, second)
         return dict(client.get(f"/tasks/{id}"))
     watcher = _Watcher(client, id, timeout)
     try:
-        with Watch(names or {}, quiet=quiet, verbose=verbose, what=what) as watch:
+        with Watch(names or {}, quiet=quiet, verbose=verbose, what=what, plan=planned) as watch:
             watcher.run(watch)
         return dict(client.get(f"/tasks/{id}"))
     except KeyboardInterrupt:

@@ -82,16 +82,14 @@ def chosen_action(
     called = {row["object_id"]: names.get(row["object_id"]) or row["object_id"] for row in known}
     of_app = [row for row in known if app in (None, row["object_id"], called[row["object_id"]], row["class"])]
     if not of_app:
-        there = ", ".join(sorted(set(called.values()))) or "no actions at all"
         what = f"application '{app}' with actions" if app else "action"
-        raise find.NotFound(f"environment '{environment}' has no {what}", f"there are {there}")
+        raise find.NotFound(f"environment '{environment}' has no {what}", find.choice(sorted(set(called.values()))))
     found = [row for row in of_app if method in (row["name"], row["id"])]
     if not found:
         methods = sorted({row["name"] for row in of_app})
         close = suggest(method, methods)
-        raise find.NotFound(
-            f"there is no action '{method}'", f"did you mean '{close}'?" if close else f"there are {', '.join(methods)}"
-        )
+        hint = f"did you mean '{close}'?" if close else find.choice(methods)
+        raise find.NotFound(f"there is no action '{method}'", hint)
     if len(found) > 1:
         alike = len({called[row["object_id"]] for row in found}) < len(found)
         objects = ", ".join(f"{called[row['object_id']]} ({row['object_id' if alike else about]})" for row in found)

@@ -277,8 +277,10 @@ def task_label(task: Mapping[str, Any]) -> str:
     return str(task.get("number") or task["id"])
 
 
-def summary(client: Client, environment: Mapping[str, Any], seconds: float | None = None) -> None:
-    """The environment's components with servers and addresses, after a deployment."""
+def summary(
+    client: Client, environment: Mapping[str, Any], seconds: float | None = None, done: str = "deployed"
+) -> None:
+    """The environment's components with servers and addresses, after it was deployed or otherwise ``done``."""
     found = client.get(f"/environments/{environment['id']}")
     model = newest(client, found)
     took = f" in {seconds:.1f} s" if seconds is not None else ""
@@ -287,7 +289,7 @@ def summary(client: Client, environment: Mapping[str, Any], seconds: float | Non
         return
     simulated, client.said_simulated = bool(found.get("simulated")), True
     real = " (simulated: nothing was executed)" if simulated else ""
-    text = f"environment '{found['name']}' is deployed{took}{real}"
+    text = f"environment '{found['name']}' is {done}{took}{real}"
     out.note(out.style(text, fg="yellow" if simulated else "green"))
     table = rows(model, simulated)
     if table:
@@ -305,7 +307,8 @@ def finish(
     ended = follow(client, task, names=names, environment=environment["name"], **options)
     conclude(client, ended, environment["name"])
     if show:
-        summary(client, environment, time.monotonic() - started)
+        done = "repaired" if task["kind"] == "repair" else "deployed"
+        summary(client, environment, time.monotonic() - started, done)
     return ended
 
 

@@ -38,10 +38,9 @@ class Target:
         if not server:
             there = client.get(f"{self.path}/servers")["items"]
             if len(there) != 1:
-                names = ", ".join(sorted(row["name"] for row in there)) or "none"
-                raise Refused(
-                    409, f"environment '{environment['name']}' has several servers or none", f"name one: {names}"
-                )
+                names = ", ".join(sorted(row["name"] for row in there))
+                much, hint = ("several servers", f"name one: {names}") if there else ("no servers", None)
+                raise Refused(409, f"environment '{environment['name']}' has {much}", hint)
             server = there[0]["id"]
         self.server = server
 

@@ -104,7 +104,8 @@ def put(client: Client, source: Path, target: Place, most: int) -> None:
 def _received(server: Target, path: str, content: Path, most: int) -> int:
     """Writes what a server sends to ``content``; how much was left out."""
     said = _Beginning()
-    said.check(server.run(["readlink", "-e", "--", path], said, said))  # where a link leads to in there
+    # Where a link leads to in there; without a word where nothing is.
+    said.check(server.run(["readlink", "-e", "--", path], said, said), "the server has no such file or folder")
     folder, name = posixpath.split(said.text().rstrip("\n"))
     reading, writing = os.pipe()
     failures: list[Exception] = []
@@ -157,10 +158,12 @@ class _Beginning:
     def text(self) -> str:
         return self._said.decode("utf-8", "surrogateescape")
 
-    def check(self, status: int) -> None:
-        """Raises `Refused` unless the command succeeded."""
+    def check(self, status: int, silent: str = "") -> None:
+        """Raises `Refused` unless the command succeeded; ``silent`` is why where it said nothing."""
         if status != 0:
             said = visible(self._said.decode("utf-8", "replace")).strip()
+            if silent and status == 1 and not said:
+                raise Refused(404, silent, None)
             raise Refused(409, f"the server refuses it: {said or f'status {status}'}", None)
 
 

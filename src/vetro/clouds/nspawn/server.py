@@ -291,7 +291,8 @@ class NspawnServer:
         """Its first process, and the words that run a command in it. Raises `GuestCommandFailed`."""
         leader = self.leader()
         if leader is None:
-            raise GuestCommandFailed(f"the server {self.id} does not run: {self.why()}")
+            spec = self.spec()
+            raise GuestCommandFailed(f"the server '{spec.name if spec else self.id}' does not run: {self.why()}")
         launch = load(self.folder / "launch.json") or {}
         return leader, entering(leader, self._inner(launch), command, env)
 
