@@ -40,7 +40,7 @@ _STEPS = {
 class Watch:
     """Context manager; `event` takes events of a `Worker`. ``names`` labels ids of objects, ``what`` is going on.
 
-    What packages report of a plan (``plan``) has not happened: of it only warnings and errors are shown, with ``verbose`` all.
+    What packages report of a plan (``plan``) has not happened: it is shown with ``verbose``, or where it warns.
     """
 
     def __init__(

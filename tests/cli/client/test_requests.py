@@ -182,8 +182,9 @@ def test_commands_about_servers_say_so_on_this_machine() -> None:
         need_server("tokens are for servers")
 
 
-def test_who_watches_a_task_hears_once_why_no_worker_runs_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("written", [[], [{"seq": 1, "kind": "output", "level": "info", "text": "step 1"}]])
+def test_who_watches_a_task_hears_once_what_it_waits_for_also_while_scripts_write_what_is_not_shown(
+    written: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     looks = iter(["queued"] * 4 + ["done"])
 
@@ -195,7 +196,7 @@ def test_who_watches_a_task_hears_once_why_no_worker_runs_it(
             if not path.endswith("/log"):
                 return {"waiting": "no worker lives: start one"}
             state = next(looks)
-            return {"items": [], "next": None, "final": state == "done", "state": state}
+            return {"items": written, "next": None, "final": state == "done", "state": state}
 
     monkeypatch.setattr(client_follow, "DOUBT", 0.0)
     monkeypatch.setattr(client_follow, "SLOW", 0.01)

@@ -40,13 +40,13 @@ def follow(
     A task of this machine's workspace runs meanwhile, in here: Ctrl-C cancels it. ``names`` labels ids of objects,
     ``environment`` is what messages call the environment. After ``timeout`` seconds the task is cancelled.
     """
-    id, planned = str(task["id"]), task["kind"] == "plan"
+    id, planned = str(task["id"]), task.get("kind") == "plan"
     if is_local(client):
         second = "stop at once" if planned else "leave it interrupted (vetro env resume goes on)"
         with Watch(names or {}, quiet=quiet, verbose=verbose, what=what, plan=planned) as watch:
             client.run(id, environment, watch, timeout, second)
         return dict(client.get(f"/tasks/{id}"))
-    watcher = _Watcher(client, id, timeout)
+    watcher = _Watcher(client, id, timeout, verbose)
     try:
         with Watch(names or {}, quiet=quiet, verbose=verbose, what=what, plan=planned) as watch:
             watcher.run(watch)
@@ -60,9 +60,10 @@ def follow(
 
 
 class _Watcher:
-    def __init__(self, client: Client, id: str, timeout: float | None) -> None:
+    def __init__(self, client: Client, id: str, timeout: float | None, verbose: bool) -> None:
         self._client = client
         self._id = id
+        self._verbose = verbose
         self._after = 0
         self._until = None if timeout is None else time.monotonic() + timeout
         self._timeout = timeout
@@ -80,7 +81,7 @@ class _Watcher:
                 self._until = None
                 out.note(f"cancelling: it takes longer than {self._timeout:g} s")
                 self._client.post(f"/tasks/{self._id}/cancel", {"reason": f"longer than {self._timeout:g} s"})
-            if log["items"]:
+            if any(self._verbose or line["kind"] == "report" for line in log["items"]):
                 news = time.monotonic()
             elif time.monotonic() - news > DOUBT and log["state"] != "needs_person":
                 news = time.monotonic()
