@@ -10,6 +10,8 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +22,9 @@ import pytest
 from tests.acceptance.test_health_real import Place
 from tests.acceptance.test_power_real import running
 from tests.server.servekit import Service, until
+from tests.support.needs import need
 from tests.support.servers import real_servers, traces
+from vetro.clouds.drivers.tools import which
 from vetro.clouds.nspawn.links import cloud_id
 from vetro.clouds.overview import clean, overview
 
@@ -120,3 +124,32 @@ def test_written_down_first_then_real(machine: Machine) -> None:
     place.again(id)
     place.done(place.ask("DELETE", f"/environments/{id}"))
     assert stacks(place) == [] and running(place) == {}
+
+
+@pytest.mark.timeout(1500)
+def test_a_command_has_the_image_built_and_all_of_it_made_real(machine: Machine) -> None:
+    """The real build, from the machine's package sources, on a service without an image."""
+    need(None if which("mmdebstrap") else "mmdebstrap")
+    place = machine.serve()
+    place.upload()
+    id = place.deploy()
+    assert place.ask("GET", f"/environments/{id}")["simulated"] is True
+    found = place.ask("GET", "/images/build")
+    assert found["wanted"] is True and found["kind"] == "nspawn"
+    url = json.loads(place.service.ready.read_text())["url"]
+
+    def vetro(*words: str, input: str = "") -> str:
+        given = {**os.environ, "XDG_CONFIG_HOME": str(machine.folder / "config")}
+        argv = [sys.executable, "-m", "vetro", *words]
+        done = subprocess.run(argv, env=given, input=input, capture_output=True, text=True, timeout=1200)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    vetro("login", url, "--token-stdin", input=place.token)
+    said = vetro("env", "realize", "talk")
+    assert "it is built now" in said and "installing" in said, said
+    assert place.ask("GET", "/images/build")["build"]["state"] == "done"
+    assert place.ask("GET", f"/environments/{id}")["simulated"] is False and running(place) == {f"{id} web": True}
+    with urllib.request.urlopen(f"http://{address(place, id)}:8080/word", timeout=10) as page:
+        assert page.read() == b"hello\n"
+    place.done(place.ask("DELETE", f"/environments/{id}"))

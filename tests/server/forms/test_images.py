@@ -13,6 +13,7 @@ from vetro.clouds.interface import CloudError, NotFound
 from vetro.clouds.stacks.listing import Listing
 from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.server import setup
+from vetro.server.environments.models import Environment
 from vetro.server.errors import Forbidden, Unavailable
 from vetro.server.errors import NotFound as Missing
 from vetro.server.forms import cloud_lists, form_session, images
@@ -43,7 +44,7 @@ def test_a_form_offers_the_images_that_are_marked_for_its_type(
     ann: Any, publish: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listing = Listing(tmp_path / "cloud")
-    monkeypatch.setattr(cloud_lists, "_listing", lambda: listing)
+    monkeypatch.setattr(cloud_lists, "_listing", lambda own=None: listing)
     package = publish(ann, ui=UI)
 
     def offered() -> dict[Any, str]:
@@ -110,6 +111,26 @@ def test_only_what_the_cloud_runs_is_offered(ann: Any, monkeypatch: pytest.Monke
 
     assert {"Debian 12", "Windows Server (recorded)"} <= offered("record")
     assert [title for title in offered("nspawn") if "(recorded)" in title] == [] and "Debian 12" in offered("nspawn")
+
+
+@pytest.mark.parametrize(("settings", "own"), [("record", "nspawn"), ("nspawn", "record")])
+def test_an_environment_s_own_cloud_decides(
+    ann: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: str, own: str
+) -> None:
+    """What an environment keeps holds for it, whatever the settings say today."""
+    changes = {"cloud.kind": settings, "cloud.directory": str(tmp_path / "cloud")}
+    monkeypatch.setattr(setup, "_current", config().changed(changes))
+    cloud_lists.forget()
+    kept, new = (ann.post("/v2/environments", {"name": name}).json()["id"] for name in ("kept", "new"))
+    Environment.objects.filter(id=kept).update(cloud={"kind": own})
+
+    def offered(environment: str) -> set[bool]:
+        rows = cloud_lists.choices(ann.caller.project_id, environment, "images", None)
+        return {"recorded" in (row["murano"] or "") for row in rows}
+
+    only_real, all_of_them = {False}, {False, True}
+    assert offered(new) == (all_of_them if settings == "record" else only_real)
+    assert offered(kept) == (all_of_them if own == "record" else only_real)
 
 
 def test_a_cloud_that_is_far_away(ann: Any, far: Far) -> None:

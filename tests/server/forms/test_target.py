@@ -82,7 +82,7 @@ def test_a_cloud_that_does_not_answer_stops_no_form(
     assert not [c for c in fields_of(shown)["flavor"].choices if c.value]
 
 
-def test_lists_are_kept_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_are_kept_for_a_moment(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def read(*args: Any) -> list[Any]:

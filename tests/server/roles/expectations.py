@@ -128,6 +128,7 @@ reader  POST         /v2/forms/{form_id}/submit
 reader  POST         /v2/forms/{form_id}/switch
 reader  POST         /v2/forms/{form_id}/validate
 reader  GET          /v2/images
+admin   GET POST     /v2/images/build
 admin   DELETE PUT   /v2/images/{image_id}/mark
 reader  GET          /v2/me
 reader  GET          /v2/quotas
@@ -265,6 +266,7 @@ admin   POST         /app/packages/categories/{category}/rename
 reader  GET          /app/packages/class/{fqn}/{name}
 member  GET POST     /app/packages/delete
 reader  GET          /app/packages/images
+admin   GET POST     /app/packages/images/build
 admin   POST         /app/packages/images/mark
 admin   POST         /app/packages/images/unmark
 member  GET POST     /app/packages/import

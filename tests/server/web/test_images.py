@@ -25,7 +25,7 @@ DEBIAN = fixed_id("image", "debian-12-murano")
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A cloud of the test's own."""
     made = Listing(tmp_path / "cloud")
-    monkeypatch.setattr(cloud_lists, "_listing", lambda: made)
+    monkeypatch.setattr(cloud_lists, "_listing", lambda own=None: made)
     cloud_lists.forget()
     yield
     cloud_lists.forget()

@@ -81,8 +81,8 @@ def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
 def realize_command(name: str, driver: str, workspace: str | None, **options: Any) -> None:
     """Make real what is simulated: deploy an environment anew where servers run.
 
-    What was written down is dropped. On this machine an image for servers is built first where there is none, which
-    takes about half a minute; on a server it has to be there: vetro image build debian-12.
+    What was written down is dropped. An image for servers is built first where only that is missing, which takes some
+    minutes, once; on a server administrators have it built so.
     """
     with out.explained(), server(workspace) as client:
         if driver != "auto" and not client.local:

@@ -335,11 +335,40 @@ def realize(client: Client, name: str, driver: str, **options: Any) -> None:
         client.require_free(environment["id"])
         body = {"cloud": _real_cloud(client, driver, quiet=bool(options.get("quiet")))}
     elif not client.local:
+        if environment["simulated"]:
+            _build_there(client, quiet=bool(options.get("quiet")))
         say_cloud(client)
     model = newest(client, environment)
     task = client.post(f"/environments/{environment['id']}/realize", body or None)
     client.said_simulated = True  # it was, and is no more
     finish(client, task, environment, names=names_in(model), **options)
+
+
+def _build_there(client: Client, *, quiet: bool) -> None:
+    """Has a service build the image that its servers start from, where that is all that is missing, and waits for it.
+
+    Nothing for who may not: what is missing is told when the environment is to be made real. Raises `NotThere`.
+    """
+    try:
+        found = client.get("/images/build")
+    except Refused as error:
+        if error.status not in (403, 404):  # somebody else's to do; a service of before
+            raise
+        return
+    if not found["wanted"]:
+        return
+    if found["build"] is None or found["build"]["state"] != "running":
+        out.note("servers can run there, once there is an image for them: it is built now")
+        found = client.post("/images/build")
+    step = ""
+    while (build := found["build"])["state"] == "running":
+        if build["step"] != step and not quiet:
+            step = build["step"]
+            out.note(f"{time.time() - build['begun']:6.1f}s  {step}")
+        time.sleep(1)
+        found = client.get("/images/build")
+    if build["state"] == "failed":
+        raise NotThere(f"the image could not be built: {build['error']}", build["hint"])
 
 
 def _real_cloud(client: LocalClient, driver: str, *, quiet: bool) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from vetro.clouds.guest import first_files
 from vetro.clouds.guest.commands import configure, get_file, journal, put_file, signals
 from vetro.clouds.guest.exec import Output
 from vetro.clouds.guest.running_command import Entry, GuestCommand
+from vetro.clouds.images.building import Build, Builds
 from vetro.clouds.images.store import ImageStore, delete_tree
 from vetro.clouds.interface import Command, NotAvailable, Owner, RunningCommand
 from vetro.clouds.kind_protocols import Channels
@@ -165,6 +166,14 @@ class GuestDriver(ABC, Generic[GuestT]):
     def images(self) -> list[dict[str, Any]]:
         """The records of the images that servers can start from."""
         return [image.record() for image in self._images.list()]
+
+    def begin_build(self, name: str) -> None:
+        """See `BuildsImages.begin_build`."""
+        Builds(self._images).begin_build(name)
+
+    def last_build(self) -> Build | None:
+        """See `BuildsImages.last_build`."""
+        return Builds(self._images).last_build()
 
     # -- what the cloud does not know ----------------------------------------------------------------------------------
 

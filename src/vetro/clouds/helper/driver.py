@@ -30,6 +30,7 @@ from vetro.clouds.guest.command_process import GRACE
 from vetro.clouds.guest.running_command import HeldCommand
 from vetro.clouds.helper.calls import WITHOUT_CLOUD, error_of, plain
 from vetro.clouds.helper.presence import address, note_of
+from vetro.clouds.images.building import Build, build_of
 from vetro.clouds.interface import (
     Command,
     NotAvailable,
@@ -227,6 +228,14 @@ class HelperDriver:
     def images(self) -> list[dict[str, Any]]:
         """The records of the images that servers can start from."""
         return list(self._ask("images"))
+
+    def begin_build(self, name: str) -> None:
+        """See `BuildsImages.begin_build`."""
+        self._ask("begin_build", name)
+
+    def last_build(self) -> Build | None:
+        """See `BuildsImages.last_build`."""
+        return build_of(self._ask("last_build"))
 
     def quarantined(self) -> list[tuple[ServerSpec, Path, float]]:
         """See `InspectedDriver.quarantined`."""

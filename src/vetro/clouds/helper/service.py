@@ -29,6 +29,7 @@ from vetro.clouds.guest import running_command
 from vetro.clouds.guest.running_command import Entry
 from vetro.clouds.helper import limits
 from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOUD, arguments, failure, plain
+from vetro.clouds.images.building import Build
 from vetro.clouds.interface import CloudError, NotFound, Owner
 from vetro.frames import Decoder, FrameError, encode
 
@@ -47,6 +48,14 @@ class HelpedDriver(InspectedDriver, JournalDriver, MeasuringDriver, RoutingDrive
 
     def images(self) -> list[dict[str, Any]]:
         """The images that servers can start from."""
+        ...  # pragma: no cover - protocol
+
+    def begin_build(self, name: str) -> None:
+        """See `vetro.clouds.images.building.BuildsImages`."""
+        ...  # pragma: no cover - protocol
+
+    def last_build(self) -> Build | None:
+        """See `vetro.clouds.images.building.BuildsImages`."""
         ...  # pragma: no cover - protocol
 
     def agent_socket(self, queue: str, owner: Owner | None = None) -> Path | None:

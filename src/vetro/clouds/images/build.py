@@ -36,9 +36,16 @@ _STEPS = ("running apt-get", "downloading", "extracting", "installing", "creatin
 
 
 def build(
-    store: ImageStore, name: str = "debian-12", *, again: bool = False, progress: Progress = lambda text: None
+    store: ImageStore,
+    name: str = "debian-12",
+    *,
+    again: bool = False,
+    progress: Progress = lambda text: None,
+    log: Progress = lambda line: None,
 ) -> Image:
     """Builds an image, or gives the one that the same recipe made before (unless ``again``).
+
+    ``log`` gets each line that the programs say.
 
     Raises `ImageMissing` for an unknown recipe, `ImageBuildFailed` with the end of what the build said.
     """
@@ -56,7 +63,7 @@ def build(
             raise error
 
         def make(folder: Path) -> Mapping[str, Any]:
-            _bootstrap(recipe, folder, progress)
+            _bootstrap(recipe, folder, progress, log)
             return {"recipe": key, "serves": list(recipe.serves), "info": dict(recipe.info), "origin": "recipe"}
 
         return store.add(name, make, progress)
@@ -90,7 +97,7 @@ def import_archive(
         return store.add(name, make, progress)
 
 
-def _bootstrap(recipe: Recipe, folder: Path, progress: Progress) -> None:
+def _bootstrap(recipe: Recipe, folder: Path, progress: Progress, log: Progress) -> None:
     tree = folder / "extra"
     entries = sources.apt_sources(recipe.suite)
     _extra_files(tree, entries)
@@ -119,7 +126,7 @@ def _bootstrap(recipe: Recipe, folder: Path, progress: Progress) -> None:
     progress("fetching packages")
     work = folder / "work"  # what a killed build leaves is removed together with its folder
     work.mkdir(mode=0o711)
-    _follow(argv, work, progress)
+    _follow(argv, work, progress, log)
     work.rmdir()
     listed.unlink()
     shutil.rmtree(tree)
@@ -141,7 +148,7 @@ def _extra_files(tree: Path, entries: str) -> None:
         folder.chmod(0o755)
 
 
-def _follow(argv: list[str], work: Path, progress: Progress) -> None:
+def _follow(argv: list[str], work: Path, progress: Progress, log: Progress) -> None:
     """Runs the build, tells its steps, keeps the end of what it says for the error.
 
     All its processes end with this one, however it ends: nobody writes into a folder that the next build removes.
@@ -167,6 +174,7 @@ def _follow(argv: list[str], work: Path, progress: Progress) -> None:
             line = line.strip()
             if line:
                 last.append(line)
+                log(line)
             step = re.match(r"I: (.+?)(\.\.\.)?$", line)
             if line.startswith("I: running --customize-hook"):
                 progress("setting it up")

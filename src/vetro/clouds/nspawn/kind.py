@@ -22,6 +22,7 @@ from vetro.clouds.stacks.settings import StackSettings
 
 if TYPE_CHECKING:
     from vetro.clouds.helper.driver import HelperDriver
+    from vetro.clouds.images.building import BuildsImages
     from vetro.clouds.nspawn.driver import NspawnDriver
     from vetro.clouds.stacks.machine_images import Images
 
@@ -56,6 +57,12 @@ class NspawnKind(GuestKind[StackSettings]):
         if not _helped(place.directory):
             return None
         return _drivers()[1](self.name, place.directory / self.name).images
+
+    def builds(self, place: Place) -> BuildsImages:
+        """See `GuestKind.builds`."""
+        if not _helped(place.directory):
+            return super().builds(place)
+        return _drivers()[1](self.name, place.directory / self.name)
 
     def privileged(self, settings: StackSettings, place: Place) -> NspawnDriver:
         """See `DriverKind.privileged`."""

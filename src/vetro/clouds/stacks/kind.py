@@ -18,6 +18,7 @@ from vetro.clouds.stacks.settings import StackSettings
 if TYPE_CHECKING:
     from vetro.clouds.drivers.base import InspectedDriver, ServerDriver
     from vetro.clouds.helper.service import HelpedDriver
+    from vetro.clouds.images.building import BuildsImages
     from vetro.clouds.images.store import ImageStore
     from vetro.clouds.stacks.cloud import StackCloud
     from vetro.clouds.stacks.listing import Listing
@@ -142,6 +143,12 @@ class GuestKind(DriverKind[SettingsT]):
         from vetro.clouds.drivers.programs import room_missing
         from vetro.clouds.images.store import ImageStore
 
-        images = place.images if place.images is not None else ImageStore()
+        images = place.images or ImageStore()
         found = self.missing(images) or room_missing(place.directory)
         return None if found is None else Lack(found, BUILD_IMAGE if found == NO_IMAGE else None)
+
+    def builds(self, place: Place) -> BuildsImages:
+        """Whoever builds the images that its servers start from."""
+        from vetro.clouds.images.building import Builds  # many modules, for who builds one only
+
+        return Builds(place.images)

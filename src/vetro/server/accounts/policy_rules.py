@@ -65,6 +65,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "import_from_address": (WRITER, "import packages from an address (Vetro's)"),
     "list_clouds": (ANYBODY, "list clouds and kinds of clouds, and what they can do (Vetro's)"),
     "list_images": (ANYBODY, "list images of the cloud and their marks (Vetro's)"),
+    "build_images": (ADMIN, "build images for servers of this installation (Vetro's)"),
     "mark_images": (ADMIN, "mark images of the cloud for forms (Vetro's)"),
     "force_delete_package": (WRITER, "delete or disable a package that others require (Vetro's)"),
     "list_audit": (WRITER, "read the audit records of the project (Vetro's)"),

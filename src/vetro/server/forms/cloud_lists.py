@@ -18,6 +18,7 @@ from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Text
 from vetro.forms.cloud_lists import rows
 from vetro.server.config import cloud_settings
+from vetro.server.environments.models import Environment
 from vetro.server.forms.concurrency import FairPool, Full
 from vetro.server.setup import config
 from vetro.yaql.errors import VetroError
@@ -49,18 +50,20 @@ class ListUnavailable(CloudError):
 
 
 def choices(project_id: str, environment_id: str, source: str, region: str | None, *, anew: bool = False) -> list[Any]:
-    """A list of the configured cloud as `vetro.forms.cloud_lists.rows` gives it; ``anew``: as it is at this moment.
+    """A list of the environment's cloud, or for '' of the configured one, as `vetro.forms.cloud_lists.rows` gives it;
+    ``anew``: as it is at this moment.
 
     Raises `ListUnavailable`; with ``anew`` also what the cloud raises.
     """
-    key = (os.getpid(), str(config().path("cloud.directory")), project_id, source, region or "")
+    own = cloud_of_environment(environment_id)
+    key = (os.getpid(), str(config().path("cloud.directory")), project_id, source, region or "", own.get("kind", ""))
     now = time.monotonic()
     with _lock:
         at, known = _known.get(key, (0.0, None))
     if known is not None and now - at < FRESH and not anew:
         return known
     try:
-        found = _read(key, Owner(project_id, environment_id or "forms", "forms"), source, region)
+        found = _read(key, Owner(project_id, environment_id or "forms", "forms"), source, region, own)
     except (VetroError, KeyError, OSError, TooLate) as error:
         if anew and isinstance(error, VetroError):
             raise
@@ -107,8 +110,14 @@ def forget() -> None:
         _known.clear()
 
 
-def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -> list[Any]:
-    listing = _listing()
+def cloud_of_environment(environment_id: str) -> Mapping[str, Any]:
+    """Which cloud an environment keeps (`Environment.cloud`); nothing for a new one."""
+    found = Environment.objects.filter(id=environment_id).values_list("cloud", flat=True).first()
+    return found or {}
+
+
+def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None, own: Mapping[str, Any]) -> list[Any]:
+    listing = _listing(own)
     if listing is not None:
         return rows(listing, owner, source, region)  # a small file on this machine
     with _lock:
@@ -117,7 +126,7 @@ def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None) -
             if len(_reading) >= _MOST:  # regions are what people write
                 for old in [old for old, read in _reading.items() if read.done()]:
                     del _reading[old]
-            reading = _reading[key] = ask(owner, lambda cloud: rows(cloud, owner, source, region))
+            reading = _reading[key] = ask(owner, lambda cloud: rows(cloud, owner, source, region), own)
     return reading.result(PATIENCE)
 
 
@@ -138,9 +147,9 @@ def ask(owner: Owner, do: Callable[[Cloud], Any], own: Mapping[str, Any] | None 
         return refused
 
 
-def _listing() -> Listing | None:
+def _listing(own: Mapping[str, Any] | None = None) -> Listing | None:
     """The lists of a cloud around a driver, which are in its state; None for clouds that have to be asked."""
-    kind = cloud_settings.kind(config())
+    kind = cloud_settings.kind(config(), own)
     if not isinstance(kind, DriverKind):
         return None
     settings = cloud_settings.kind_settings(config(), kind)

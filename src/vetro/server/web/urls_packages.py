@@ -32,6 +32,7 @@ urlpatterns: list[Any] = [
     path("categories/<str:category>/rename", categories.rename),
     path("categories/<str:category>/delete", categories.delete),
     path("images", images.listing, name="images"),
+    path("images/build", images.build, name="build-image"),
     path("images/mark", images.mark),
     path("images/unmark", images.unmark),
     path("class/<str:fqn>/<str:name>", package.class_of),

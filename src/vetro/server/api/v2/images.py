@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest
 from ninja import Field, Schema
 
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
-from vetro.server.api.v2.routes import Answer, Routes, nothing
+from vetro.server.api.v2.routes import Answer, Routes, accepted, nothing
 from vetro.server.api.v2.shapes import Given, Page
+from vetro.server.environments import image_builds
 from vetro.server.forms import images
 
 routes = Routes("images")
@@ -28,6 +29,29 @@ class ImageShown(Schema):
     broken: bool = Field(description="There is a mark that cannot be read.")
 
 
+class ImageBuild(Schema):
+    """A build of an image."""
+
+    name: str
+    state: Literal["running", "done", "failed"]
+    begun: float = Field(description="Seconds since the epoch, as `ended`.")
+    ended: float | None
+    step: str = Field(description="What it does now, or did last.")
+    log: list[str] = Field(description="The end of what its programs say.")
+    error: str
+    hint: str | None
+
+
+class BuildOffer(Schema):
+    """Whether an image can be built for servers of this installation."""
+
+    wanted: bool = Field(description="An image is all that is missing for servers that run.")
+    kind: str = Field(description="The kind that servers would be of; empty where they are made elsewhere.")
+    lacks: str = Field(description="What is missing.")
+    hint: str | None
+    build: ImageBuild | None = Field(description="The build that runs, or ran last.")
+
+
 class ImageMark(Given):
     """What forms call an image, and what it is."""
 
@@ -40,6 +64,22 @@ def list_images(request: HttpRequest, region: str | None = None) -> Any:
     """The images of the cloud, marked ones first."""
     rows = [image.as_json() for image in images.listed(who(request), region)]
     return page(rows, len(rows))
+
+
+@routes.add("GET", "/images/build", "showImageBuild", "build_images", BuildOffer)
+def show_build(request: HttpRequest) -> Any:
+    """Whether an image can be built that servers start from, and how the last build goes."""
+    who(request)
+    return image_builds.offer().as_json()
+
+
+@routes.add("POST", "/images/build", "buildImage", "build_images", BuildOffer, status=202)
+def build_image(request: HttpRequest) -> Answer:
+    """Begins to build the image that servers start from, where that is what is missing for real ones.
+
+    One is built at a time; it goes on whoever looks.
+    """
+    return accepted(image_builds.begin(who(request)).as_json())
 
 
 @routes.add("PUT", "/images/{image_id}/mark", "markImage", "mark_images", ImageShown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +13,8 @@ from django.utils.translation import gettext as _
 
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
+from vetro.server.environments import image_builds, lookup
+from vetro.server.environments.simulation import of_service
 from vetro.server.errors import ServiceError, Unavailable
 from vetro.server.forms import images
 from vetro.server.language import translated
@@ -24,7 +27,8 @@ _HERE = "/app/packages/images"
 def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     """All images of the cloud, marked ones first; a cloud that does not answer is said on the page."""
     region = request.GET.get("region", "")[:255]
-    context: dict[str, Any] = {"region": region, "may_mark": allows(caller, "mark_images"), "types": images.TYPES}
+    context: dict[str, Any] = {"region": region, "types": images.TYPES}
+    context |= {"may_mark": allows(caller, "mark_images"), "may_build": allows(caller, "build_images")}
     try:
         rows = images.listed(caller, region or None)
     except Unavailable as error:
@@ -32,6 +36,28 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     kinds = {row.type for row in rows if row.type}
     context |= {"rows": rows, "types": sorted({*images.TYPES, *kinds})}
     return render(request, "packages/images.html", context)
+
+
+@page("GET", "POST", rule="build_images")
+def build(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """How the image is built that servers start from; begins that. Then the environment that somebody came from."""
+    given = request.POST if request.method == "POST" else request.GET
+    environment = given.get("environment", "")[:64]
+    again = f"{_HERE}/build?{urlencode({'environment': environment})}" if environment else f"{_HERE}/build"
+    if request.method == "POST":
+        try:
+            image_builds.begin(caller)
+        except ServiceError as error:
+            messages.error(request, translated(error.message) + (f" {translated(error.hint)}" if error.hint else ""))
+        return go(request, again)
+    found = image_builds.offer()
+    seconds = None if found.build is None else int((found.build.ended or time.time()) - found.build.begun)
+    context: dict[str, Any] = {"offer": found, "build": found.build, "seconds": seconds, "again": again}
+    if environment:
+        context["environment"] = lookup.environment(caller, environment)
+    context["real"] = not of_service()
+    part = request.headers.get("HX-Target") == "build"
+    return render(request, "packages/image_build_part.html" if part else "packages/image_build.html", context)
 
 
 @page("POST", rule="mark_images")

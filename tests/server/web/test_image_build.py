@@ -1,0 +1,100 @@
+"""The image of servers is built from a page, from the API and by the command, and then servers are real."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.support.image_tool import SMALL, becomes, image_tool
+from vetro.clouds import kinds
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.nspawn.kind import NspawnKind
+from vetro.clouds.stacks.kind import NO_IMAGE
+from vetro.server.audit.models import AuditRecord
+from vetro.server.config import cloud_settings
+
+Browser = Callable[[Any], Client]
+HERE = "/app/packages/images/build"
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine that lacks an image only."""
+
+    def missing(kind: NspawnKind, images: ImageStore | None = None) -> str | None:
+        return None if images is None or images.list() else NO_IMAGE
+
+    monkeypatch.setattr(NspawnKind, "missing", missing)
+    monkeypatch.setattr(kinds, "ranked", lambda: [kinds.find("nspawn"), kinds.find("record")])
+    monkeypatch.setattr("vetro.clouds.nspawn.kind._helped", lambda directory: False)
+    monkeypatch.setattr("vetro.clouds.drivers.programs.room_missing", lambda directory: None)
+    monkeypatch.setattr(cloud_settings, "named_kind", lambda config: ("", ""))
+    monkeypatch.setattr(cloud_settings, "_chosen", {})
+    monkeypatch.setattr(kinds, "named", lambda word, driver="": "")
+    monkeypatch.setenv("VETRO_IMAGES", str(tmp_path / "images"))
+    return image_tool(tmp_path / "bin", monkeypatch)
+
+
+def shown(browser: Client, until: str) -> str:
+    """The part that the page asks for again and again, once it says this."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        answer = browser.get(HERE, headers={"HX-Request": "true", "HX-Target": "build"})
+        page = str(answer.content.decode())
+        assert answer.status_code == 200 and "<html" not in page and time.monotonic() < end, page
+        if until in page:
+            return page
+        assert "every 1s" in page and "since the beginning" in page, page
+        time.sleep(0.1)
+
+
+def test_administrators_build_it_from_a_page(root: Any, ann: Any, browser: Browser, tool: Path) -> None:
+    boss = browser(root)
+    for method in (browser(ann).get, browser(ann).post):
+        assert method(HERE).status_code == 403
+    assert "Build the image" in boss.get(HERE).content.decode()
+    becomes(tool, "#!/bin/sh\necho 'E: <b>no mirror</b>'\nexit 5\n")
+    assert boss.post(HERE, follow=True).redirect_chain == [(HERE, 302)]
+    page = shown(boss, "could not be built")
+    assert "status 5" in page and "&lt;b&gt;no mirror&lt;/b&gt;" in page and "apt-get update" in page
+    assert "Build the image" in page, "it can be tried again"
+
+    becomes(tool, f"{SMALL}touch {tool.parent}/waits; while [ ! -e {tool.parent}/go ]; do sleep 0.05; done\n")
+    boss.post(HERE)
+    end = time.monotonic() + PATIENCE
+    while not (tool.parent / "waits").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    again = boss.post(HERE, follow=True).content.decode()
+    assert "is being built already" in again and "extracting archives" in again
+    (tool.parent / "go").touch()  # nobody looks meanwhile
+    page = shown(boss, "Servers of new environments are real: nspawn")
+    assert "The image was built in" in page and "Build the image" not in page
+    said = AuditRecord.objects.filter(action="image.build").values_list("target_name", "user_name")
+    assert [name for name, _ in said] == ["debian-12"] * 2
+    page = boss.get("/app/environments/").content.decode()
+    assert "Make this real" not in page
+
+
+def test_the_api_builds_it(root: Any, ann: Any, tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ann.post("/v2/images/build").status_code == 403 and ann.get("/v2/images/build").status_code == 403
+    found = root.get("/v2/images/build").json()
+    assert found["wanted"] is True and found["kind"] == "nspawn" and found["build"] is None
+    becomes(tool, SMALL)
+    answer = root.post("/v2/images/build")
+    assert answer.status_code == 202 and answer.json()["build"]["state"] == "running"
+    end = time.monotonic() + PATIENCE
+    while (found := root.get("/v2/images/build").json())["build"]["state"] == "running":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert found["build"]["state"] == "done" and found["wanted"] is False and found["lacks"] == "", json.dumps(found)
+    monkeypatch.setattr(NspawnKind, "missing", lambda *_: "these programs are not installed: nft")
+    refused = root.post("/v2/images/build")
+    assert refused.status_code == 409 and "these programs are not installed: nft" in refused.content.decode()
