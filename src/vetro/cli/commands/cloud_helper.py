@@ -45,7 +45,7 @@ def command(user: str, directory: Path, socket: Path | None, file: Path | None, 
     """Make servers for a service that has no rights of root's; runs as root, beside it.
 
     The service then makes real servers as its own user: 'vetro serve', workers and commands find the helper by its
-    socket. It takes typed requests of one user about one cloud, reads none of the service's files, and has no network.
+    socket. It takes typed requests of one user about one cloud, and reads none of the service's files.
     """
     with out.explained():
         account = _user(user)
