@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.image_tool import SMALL, becomes, image_tool
 from tests.support.servers import OWNER, network, pool, server
 from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, VolumeSpec
-from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused
+from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused, ImageMissing
 from vetro.clouds.drivers.specification import parser
 from vetro.clouds.drivers.values import ValueInvalid
 from vetro.clouds.helper import service
@@ -231,3 +232,19 @@ def test_errors_come_back_as_what_they_are(helper: Helper, tmp_path: Path, monke
     assert driver.sweep({"server-1"}, set()) == [] and folder.exists()
     assert len(driver.sweep(set(), set())) == 1 and not folder.exists()
     assert json.loads((tmp_path / "cloud" / "helper.json").read_text()) == spec_files.load(helper.folder / "cloud.json")
+
+
+def test_the_helper_builds_the_image(helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VETRO_CLOUD_HELPER", str(helper.at))
+    becomes(image_tool(tmp_path / "bin", monkeypatch), SMALL)
+    driver = HelperDriver("nspawn", tmp_path / "cloud")
+    assert driver.last_build() is None
+    with pytest.raises(ImageMissing):
+        driver.begin_build("../debian-12")
+    driver.begin_build("debian-12")
+    end = time.monotonic() + PATIENCE
+    while (found := driver.last_build()) is not None and found.state == "running":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert found is not None and found.state == "done", found
+    assert [image["name"] for image in driver.images()] == ["debian-12"]
