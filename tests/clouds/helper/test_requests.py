@@ -26,8 +26,9 @@ from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRe
 from vetro.clouds.drivers.specification import parser
 from vetro.clouds.drivers.values import ValueInvalid
 from vetro.clouds.helper import service
-from vetro.clouds.helper.calls import CALLS, DESCRIPTORS, error_of, plain
+from vetro.clouds.helper.calls import CALLS, DESCRIPTORS, plain
 from vetro.clouds.helper.driver import HelperDriver
+from vetro.clouds.helper.failures import error_of
 from vetro.clouds.helper.limits import Limits
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Command, Owner

@@ -26,6 +26,7 @@ ADMIN_ONLY = {
     "context_is_admin",
     "list_audit_all_projects",
     "manage_accounts",
+    "build_images",
     "mark_images",
 }
 

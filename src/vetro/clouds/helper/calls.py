@@ -16,13 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
-from vetro.clouds.drivers import errors
 from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
-from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.drivers.specification import parser
 from vetro.clouds.drivers.values import Address, Id, Name, QueueName, Text, ValueInvalid, number, short
-from vetro.clouds.interface import CloudError, Conflict, NotAvailable, NotFound, Owner
-from vetro.diagnostics import decode_messages, encode_messages
+from vetro.clouds.interface import Owner
 
 #: Bytes of a request: the largest server has 16 Mi characters of user data.
 LARGEST_REQUEST = 64 << 20
@@ -134,28 +131,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     return str(value)  # addresses, networks, paths
-
-
-#: Errors that callers tell apart, by their codes.
-_ERRORS: Mapping[str, type[CloudError]] = {
-    kind.code: kind
-    for kind in (
-        DriverError, errors.HelperAway, errors.HelperRefused, errors.HostFailed, errors.ServerBootFailed,
-        errors.AddressTaken, errors.GuestCommandFailed, errors.ImageBuildFailed, errors.ImageMissing,
-        errors.ImageDamaged, errors.ImageBusy, NotFound, NotAvailable, Conflict, ValueInvalid,
-    )
-}  # fmt: skip
-
-
-def failure(error: CloudError) -> dict[str, Any]:
-    """The answer that tells of an error."""
-    told: dict[str, Any] = encode_messages({"message": error.message, "hint": error.hint})
-    return {"t": "failed", "code": error.code, **told}
-
-
-def error_of(answer: Mapping[str, Any]) -> CloudError:
-    """The error that an answer tells of."""
-    told = decode_messages({name: value for name, value in answer.items() if name not in ("t", "code")})
-    error = _ERRORS.get(str(answer.get("code")), errors.HostFailed)(told["message"])
-    error.hint = told["hint"]
-    return error

@@ -28,7 +28,8 @@ from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.guest import first_files
 from vetro.clouds.guest.command_process import GRACE
 from vetro.clouds.guest.running_command import HeldCommand
-from vetro.clouds.helper.calls import WITHOUT_CLOUD, error_of, plain
+from vetro.clouds.helper.calls import WITHOUT_CLOUD, plain
+from vetro.clouds.helper.failures import error_of
 from vetro.clouds.helper.presence import address, note_of
 from vetro.clouds.images.building import Build, build_of
 from vetro.clouds.interface import (

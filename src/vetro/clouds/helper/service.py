@@ -28,7 +28,8 @@ from vetro.clouds.drivers.values import Id, ValueInvalid
 from vetro.clouds.guest import running_command
 from vetro.clouds.guest.running_command import Entry
 from vetro.clouds.helper import limits
-from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOUD, arguments, failure, plain
+from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOUD, arguments, plain
+from vetro.clouds.helper.failures import failure
 from vetro.clouds.images.building import Build
 from vetro.clouds.interface import CloudError, NotFound, Owner
 from vetro.frames import Decoder, FrameError, encode
