@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 from typing import Any
 
@@ -20,6 +21,8 @@ LARGEST = 256 << 20
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 _LENGTH = struct.Struct(">I")
+#: A string in JSON. One that does not end goes on to the end: nothing is looked at twice.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?+', re.DOTALL)
 
 
 class FrameError(VetroError):
@@ -38,11 +41,16 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 class Decoder:
-    """Frames out of a stream of bytes; ``largest``: bytes of one, `LARGEST` unless it is given."""
+    """Frames out of a stream of bytes.
 
-    def __init__(self, largest: int | None = None) -> None:
+    ``largest``: bytes of one, `LARGEST` unless it is given. ``values``: the most values in one, where who sends them
+    may want to fill a memory: two bytes of JSON can be a hundred bytes in here.
+    """
+
+    def __init__(self, largest: int | None = None, values: int | None = None) -> None:
         self._buffer = bytearray()
         self._largest = largest
+        self._values = values
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """The messages that are complete with these bytes. Raises `FrameError`."""
@@ -55,8 +63,11 @@ class Decoder:
                 raise FrameError(f"a message of {length:,} bytes is larger than {largest:,}")
             if len(self._buffer) < 4 + length:
                 break
+            body = bytes(memoryview(self._buffer)[4 : 4 + length])
+            if self._values is not None and length > self._values and _values(body, self._values) > self._values:
+                raise FrameError(f"a message has more than {self._values:,} values")
             try:
-                message = json.loads(bytes(self._buffer[4 : 4 + length]).decode("utf-8", "surrogatepass"))
+                message = json.loads(body.decode("utf-8", "surrogatepass"))
             except (ValueError, RecursionError) as error:
                 raise FrameError(f"a message is not JSON: {error}") from None
             del self._buffer[: 4 + length]
@@ -69,6 +80,17 @@ class Decoder:
     def partial(self) -> bool:
         """Whether the beginning of a frame waits for its end."""
         return bool(self._buffer)
+
+
+def _values(body: bytes, enough: int) -> int:
+    """About how many values are in some JSON, counted no further than to ``enough``."""
+    found = at = 0
+    for string in _STRING.finditer(body):
+        found += 1 + sum(body.count(sign, at, string.start()) for sign in (b",", b"[", b"{"))
+        at = string.end()
+        if found > enough:
+            return found
+    return found + sum(body.count(sign, at) for sign in (b",", b"[", b"{"))
 
 
 def write(fd: int, message: dict[str, Any]) -> int:

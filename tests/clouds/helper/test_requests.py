@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.support.image_tool import SMALL, becomes, image_tool
 from tests.support.servers import OWNER, network, pool, server
+from vetro.cli.commands.cloud_helper import command
 from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, VolumeSpec
 from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused, ImageMissing
@@ -33,7 +35,7 @@ from vetro.clouds.helper.limits import Limits
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Command, Owner
 from vetro.clouds.nspawn.driver import NspawnDriver
-from vetro.frames import Decoder, encode
+from vetro.frames import Decoder, FrameError, encode
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the helper is root's")
 PATIENCE = 30.0
@@ -249,3 +251,108 @@ def test_the_helper_builds_the_image(helper: Helper, tmp_path: Path, monkeypatch
         time.sleep(0.05)
     assert found is not None and found.state == "done", found
     assert [image["name"] for image in driver.images()] == ["debian-12"]
+
+
+@pytest.mark.attack("processes", "I16")
+def test_what_is_kept_is_bounded(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 2 * 16
+    for number in range(most):
+        helper.ask("ensure_group", GroupSpec(f"g{number}", "g", project="p"))
+        helper.ask("ensure_volume", VolumeSpec(f"v{number}", "v", 1))
+    for name, spec in (("ensure_group", GroupSpec("more", "g")), ("ensure_volume", VolumeSpec("more", "v", 1))):
+        with pytest.raises(HelperRefused, match=f"there are {most}"):
+            helper.ask(name, spec)
+    helper.ask("ensure_group", GroupSpec("g0", "another name", project="p"))
+    locks = [path.name for path in (helper.folder / "home/nspawn").glob("network-*.lock")]
+    assert [len(name) for name in locks] == [len("network-fff.lock")], "their number is bounded: projects are not"
+    spec, deep = server(1, "10.0.3"), list[Any]()
+    for _ in range(300):
+        deep = [deep]
+    for image in ({"name": "x" * (1 << 20)}, {"name": "x", "properties": deep}):
+        with pytest.raises(HelperRefused, match="record"):
+            helper.ask("create", replace(spec, image=image))
+    broken = helper.folder / "home/nspawn/servers/server-9"
+    broken.mkdir()
+    (broken / "server.json").write_text("[" * 100_000)
+    assert helper.ask("agent_socket", "q", OWNER) is None, "one record does not keep it from reading the others"
+    broken.joinpath("server.json").unlink()
+    broken.rmdir()
+    # Servers that are begun at the same time count, too.
+    go, made = threading.Event(), list[str]()
+    monkeypatch.setattr(helper.driver, "create", lambda spec: (made.append(spec.id), go.wait(PATIENCE)))
+    refused = list[Exception]()
+
+    def create(number: int) -> None:
+        try:
+            helper.ask("create", server(number, "10.0.3"))
+        except HelperRefused as error:
+            refused.append(error)
+        if len(refused) >= 3:
+            go.set()
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(1, 6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 2 and len(refused) == 3
+
+
+@pytest.mark.attack("processes", "I16")
+def test_the_helper_writes_to_no_other_process_and_logs_no_lines_of_others(helper: Helper) -> None:
+    """Root's writes are believed by whoever asks the kernel who wrote: journals, units, buses."""
+    script = (
+        "import socket, sys; one = socket.socket(socket.AF_UNIX); one.connect(sys.argv[1]);"
+        "other = socket.socket(socket.AF_UNIX); other.connect(sys.argv[3]); mine, _ = socket.socketpair();"
+        "tried = {'other': other, 'mine': mine, 'datagrams': socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)};"
+        "socket.send_fds(one, [bytes.fromhex(sys.argv[2])], [tried[sys.argv[4]].fileno(), mine.fileno()]);"
+        "print(one.recv(9999))"
+    )
+    args = ["server-1", ["true"], None, False]
+    message = encode({"t": "call", "cloud": CLOUD, "name": "run_command", "args": args}).hex()
+    python = shutil.which("python3", path="/usr/bin") or sys.executable
+    daemon = Path(helper.place.name, "daemon")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(daemon))
+        os.chmod(daemon, 0o666)
+        listener.listen(8)
+        said = {
+            what: subprocess.run(
+                [python, "-I", "-c", script, str(helper.at), message, str(daemon), what],
+                user=65534, group=65534, extra_groups=[], capture_output=True, cwd="/",
+            ).stdout
+            for what in ("other", "mine", "datagrams")
+        }  # fmt: skip
+    assert b"no server server-1" in said["mine"], said
+    assert b"of who asks" in said["other"] and b"of who asks" in said["datagrams"], said
+    owner = {**plain(OWNER), "x\nroot logged in" * 1000: "y"}
+    with pytest.raises(ValueInvalid) as caught:
+        helper.ask("create", {**plain(server(1, "10.0.3")), "owner": owner})
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
+
+
+@pytest.mark.attack("processes", "I16")
+def test_small_requests_do_not_become_large_in_memory(helper: Helper) -> None:
+    for item in (b"[[]],", b"1,", b'"",', b'"\\"",', b"[" * 10):
+        body = b'{"t":"call","args":[' + item * 100_000
+        assert helper.raw(len(body).to_bytes(4, "big") + body) is None
+        with pytest.raises(FrameError, match="values"):
+            Decoder(None, 20_000).feed(len(body).to_bytes(4, "big") + body)
+    endless = b'{"t":"' + b'\\"' * (1 << 20)  # each of these could begin a string
+    with pytest.raises(FrameError, match="JSON"):
+        Decoder(None, 20_000).feed(len(endless).to_bytes(4, "big") + endless)
+    script = {"t": "x", "script": 'echo "[1,2,3]" ,\n\\' * 100_000}
+    assert Decoder(None, 20_000).feed(encode(script)) == [script]
+
+
+@pytest.mark.parametrize("option", ["--socket", "--directory", "images"])
+def test_others_cannot_change_where_it_writes_and_what_it_reads(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service.CloudHelper, "serve", lambda *_: None)
+    with tempfile.TemporaryDirectory(prefix="vetro-helper-") as mine, tempfile.TemporaryDirectory() as theirs:
+        os.chown(theirs, 65534, 65534)
+        places = {"--directory": f"{mine}/home", "--socket": f"{mine}/socket", "images": f"{mine}/images"}
+        places[option] = f"{theirs}/x"
+        words = ["--directory", places["--directory"], "--socket", places["--socket"], "--user", "65534"]
+        done = CliRunner().invoke(command, words, env={"VETRO_IMAGES": places["images"]}, standalone_mode=False)
+        assert done.exit_code != 0 and "others than root can change" in done.output + str(done.exception)
+        assert option == "--directory" or os.listdir(theirs) == []

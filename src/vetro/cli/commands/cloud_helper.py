@@ -53,6 +53,7 @@ def command(user: str, directory: Path, socket: Path | None, file: Path | None, 
         kind, settings = _kind(), {} if file is None else tomllib.loads(file.read_text("utf-8"))
         chosen = kind.settings.from_json(settings)
         images = ImageStore(Path(os.environ.get("VETRO_IMAGES") or directory / "images"))
+        _roots(images.folder.resolve())
         place = Place(
             directory=directory, images=images, agent=lambda: build_agent(directory / "agent" / "muranoagent")
         )
@@ -64,6 +65,7 @@ def command(user: str, directory: Path, socket: Path | None, file: Path | None, 
 
         helper = CloudHelper(directory, driver, Limits(chosen, servers), account.pw_uid, lacks)
         at = socket or presence.address()
+        _roots(at.parent.resolve())
         listener = listening(at, account.pw_gid)
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     lack = lacks()
@@ -86,16 +88,24 @@ def _directory(path: Path) -> Path:
         raise HelperUnusable("the cloud helper needs root: that is what it is for")
     path = path.resolve()
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for folder in (path, *path.parents):
-        found = folder.stat()
-        if found.st_uid != 0 or (found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX):
-            raise HelperUnusable(f"others than root can change {folder}: keep the helper's folder elsewhere")
+    _roots(path)
     lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends
     except OSError:
         raise HelperUnusable(f"another cloud helper works in {path}") from None
     return path
+
+
+def _roots(path: Path) -> None:
+    """Raises `HelperUnusable` where others than root change what is in a folder, or put another one in its place."""
+    for folder in (path, *path.parents):
+        try:
+            found = folder.stat()
+        except FileNotFoundError:
+            continue
+        if found.st_uid != 0 or (found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX):
+            raise HelperUnusable(f"others than root can change {folder}: keep the helper's files elsewhere")
 
 
 def _kind() -> DriverKind[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from pathlib import Path
@@ -159,9 +160,15 @@ class GuestDriver(ABC, Generic[GuestT]):
         """What a server was made from; None when there is none."""
         return self._server(server).spec()
 
-    def count(self) -> int:
-        """How many servers there are."""
-        return len(self._folders())
+    def count(self, what: str) -> int:
+        """How many servers, networks, groups or volumes there are."""
+        folder = self._folder / what
+        return len(os.listdir(folder)) if folder.is_dir() else 0
+
+    def has(self, what: str, id: str) -> bool:
+        """Whether there is this server, network, group or volume."""
+        name = spec_files.digest(id, 32)
+        return any((self._folder / what / one).exists() for one in (id, f"{name}.json", f"{name}.img"))
 
     def images(self) -> list[dict[str, Any]]:
         """The records of the images that servers can start from."""

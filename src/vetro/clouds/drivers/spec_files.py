@@ -37,7 +37,7 @@ def load(path: Path) -> Any:
     """The JSON in a file; None when it is not there or is none."""
     try:
         return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

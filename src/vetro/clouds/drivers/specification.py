@@ -10,6 +10,7 @@ import collections.abc
 import functools
 import types
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from vetro.clouds.drivers.values import Name, ValueInvalid, short
@@ -106,5 +107,8 @@ def _record(kind: type, value: Any) -> Any:
     try:
         # An owner is no specification and takes anything.
         return kind(**({name: Name(one) for name, one in value.items()} if kind is Owner else value))
-    except TypeError as error:
-        raise ValueInvalid(str(error)) from None
+    except TypeError:
+        # What is said by Python has the names in it that somebody gave, however long and with whatever in them.
+        known = {item.name for item in fields(kind)}
+        strange = next((short(name) for name in value if name not in known), "fields that lack")
+        raise ValueInvalid(f"no {kind.__name__} can be made with {strange}") from None

@@ -18,11 +18,13 @@ from typing import Annotated, Any
 
 from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.drivers.specification import parser
-from vetro.clouds.drivers.values import Address, Id, Name, QueueName, Text, ValueInvalid, number, short
+from vetro.clouds.drivers.values import Address, Id, Name, QueueName, Text, ValueInvalid, number, short, text
 from vetro.clouds.interface import Owner
 
 #: Bytes of a request: the largest server has 16 Mi characters of user data.
 LARGEST_REQUEST = 64 << 20
+#: Values in a request: each takes some hundred bytes here, however few it has there.
+MOST_VALUES = 20_000
 #: Bytes of all words of a command.
 _LONGEST_WORDS = 64 << 10
 
@@ -41,7 +43,7 @@ def _words(value: Any) -> tuple[str, ...]:
         or not all(isinstance(word, str) and "\0" not in word for word in value)
     ):
         raise ValueInvalid("a command is a list of words without the character U+0000")
-    if sum(len(word.encode("utf-8", "surrogateescape")) + 1 for word in value) > _LONGEST_WORDS or not value[0]:
+    if sum(len(text(word).encode("utf-8", "surrogateescape")) + 1 for word in value) > _LONGEST_WORDS or not value[0]:
         raise ValueInvalid(f"the words of a command have at most {_LONGEST_WORDS} bytes")
     return tuple(value)
 

@@ -7,7 +7,7 @@ project's, a server has a size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from typing import Any, Protocol
@@ -21,6 +21,13 @@ from vetro.clouds.stacks.settings import StackSettings
 _LARGEST = {"ram": 1 << 20, "vcpus": 1024, "disk": 1 << 16}
 
 
+#: Characters of what a server's record has besides its user data, and how deep it may be.
+_LONGEST_RECORD, _DEEPEST = 1 << 18, 16
+#: Requests that make a record here, by what they make, and how many there may be for each server that there may be.
+_COUNTED = {"ensure_network": "networks", "ensure_group": "groups", "ensure_volume": "volumes"}
+_EACH = 16
+
+
 class Known(Protocol):
     """What a driver has made."""
 
@@ -32,8 +39,12 @@ class Known(Protocol):
         """All networks."""
         ...  # pragma: no cover - protocol
 
-    def count(self) -> int:
-        """How many servers there are."""
+    def count(self, what: str) -> int:
+        """How many servers, networks, groups or volumes there are."""
+        ...  # pragma: no cover - protocol
+
+    def has(self, what: str, id: str) -> bool:
+        """Whether there is this server, network, group or volume."""
         ...  # pragma: no cover - protocol
 
 
@@ -44,21 +55,26 @@ class Limits:
     settings: StackSettings = field(default_factory=StackSettings)
     servers: int = 500
 
-    def check(self, name: str, arguments: tuple[Any, ...], known: Known) -> None:
-        """Raises `HelperRefused`."""
+    def check(self, name: str, arguments: tuple[Any, ...], known: Known, begun: int = 0) -> None:
+        """``begun``: servers that are being made and not counted yet. Raises `HelperRefused`."""
         if name in ("create", "update"):
-            self._server(arguments[0], known, new=name == "create")
+            self._server(arguments[0], known, begun, new=name == "create")
         elif name == "ensure_network":
             self._network(arguments[0], known)
+        what = _COUNTED.get(name)
+        if what is not None and not known.has(what, arguments[0].id) and known.count(what) >= self.servers * _EACH:
+            raise HelperRefused(f"there are {self.servers * _EACH} {what}, the most that the cloud helper makes")
 
-    def _server(self, spec: ServerSpec, known: Known, *, new: bool) -> None:
+    def _server(self, spec: ServerSpec, known: Known, begun: int, *, new: bool) -> None:
         before = known.spec(spec.id)
         if before is not None and _whose(before) != _whose(spec):
             raise HelperRefused(f"the server {spec.id} belongs to another environment")
-        if before is None and new and known.count() >= self.servers:
+        if before is None and new and known.count("servers") + begun >= self.servers:
             error = HelperRefused(f"there are {self.servers} servers, the most that the cloud helper makes")
             error.hint = "its option --servers sets another limit"
             raise error
+        if _characters([spec.image, spec.flavor, spec.metadata]) > _LONGEST_RECORD:
+            raise HelperRefused(f"the record of the server {spec.id} has more than {_LONGEST_RECORD} characters")
         for what, most in _LARGEST.items():
             found: Any = spec.flavor.get(what) or (what == "disk" and 1)
             if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= most:
@@ -84,6 +100,16 @@ class Limits:
         error = HelperRefused(f"{what} is none that the cloud helper leads to servers")
         error.hint = "the file of its option --settings has to say of addresses what the settings of the service say"
         return error
+
+
+def _characters(value: Any, depth: int = 0) -> int:
+    if depth > _DEEPEST:
+        raise HelperRefused("the record of a server is too deep")
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    if isinstance(value, (list, tuple)):
+        return sum(_characters(item, depth + 1) for item in value)
+    return len(str(value))
 
 
 def _whose(spec: ServerSpec) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from vetro.clouds.drivers.values import Id, ValueInvalid
 from vetro.clouds.guest import running_command
 from vetro.clouds.guest.running_command import Entry
 from vetro.clouds.helper import limits
-from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOUD, arguments, plain
+from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, MOST_VALUES, WITHOUT_CLOUD, arguments, plain
 from vetro.clouds.helper.failures import failure
 from vetro.clouds.images.building import Build
 from vetro.clouds.interface import CloudError, NotFound, Owner
@@ -37,7 +37,7 @@ from vetro.frames import Decoder, FrameError, encode
 _log = logging.getLogger(__name__)
 
 #: Connections at once, and bytes of requests that are read at once.
-MOST_CONNECTIONS, MOST_BYTES = 256, 256 << 20
+MOST_CONNECTIONS, MOST_BYTES = 256, 96 << 20
 #: Seconds in which a request has to be complete, and an answer taken.
 REQUEST_SECONDS, ANSWER_SECONDS = 30.0, 60.0
 #: Seconds for which it holds what is missing on this machine.
@@ -94,6 +94,8 @@ class CloudHelper:
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._guard = threading.Lock()
         self._bytes = 0
+        self._admitting = threading.Lock()
+        self._making = set[str]()
         self._lacking: tuple[str, str | None] | None = None
         self._looked = -_AGAIN
 
@@ -115,10 +117,10 @@ class CloudHelper:
         descriptors: list[int] = []
         try:
             with connection:
-                user = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+                user = _user_of(connection)
                 with self._request(connection, descriptors) as request:
                     if user in (0, self._user):
-                        answer, sent = self._answered(connection, request, descriptors)
+                        answer, sent = self._answered(connection, user, request, descriptors)
                     else:
                         _log.warning("user %d was refused", user)
                         answer, sent = failure(HelperAway("the cloud helper serves another user")), []
@@ -141,7 +143,7 @@ class CloudHelper:
     @contextmanager
     def _request(self, connection: socket.socket, descriptors: list[int]) -> Iterator[dict[str, Any]]:
         """The request, of which so many bytes count until it is answered. Raises `FrameError`, OSError."""
-        decoder, taken, until = Decoder(LARGEST_REQUEST), 0, time.monotonic() + REQUEST_SECONDS
+        decoder, taken, until = Decoder(LARGEST_REQUEST, MOST_VALUES), 0, time.monotonic() + REQUEST_SECONDS
         messages: list[dict[str, Any]] = []
         try:
             while not messages:
@@ -164,17 +166,17 @@ class CloudHelper:
                 self._bytes -= taken
 
     def _answered(
-        self, connection: socket.socket, request: dict[str, Any], descriptors: list[int]
+        self, connection: socket.socket, user: int, request: dict[str, Any], descriptors: list[int]
     ) -> tuple[dict[str, Any], list[int]]:
         """The answer, and descriptors that go with it. Raises OSError where nobody hears it."""
         name = request.get("name")
         try:
             given = arguments(name, request.get("args"))
-            if len(descriptors) != DESCRIPTORS.get(str(name), 0) or not all(map(_is_socket, descriptors)):
-                raise ValueInvalid(f"'{name}' takes {DESCRIPTORS.get(str(name), 0)} sockets")
+            theirs = all(_is_socket_of(user, number) for number in descriptors)
+            if len(descriptors) != DESCRIPTORS.get(str(name), 0) or not theirs:
+                raise ValueInvalid(f"'{name}' takes {DESCRIPTORS.get(str(name), 0)} sockets of who asks")
             if name not in WITHOUT_CLOUD:
                 self._check_cloud(request.get("cloud"))
-            self._limits.check(str(name), given, self._driver)
             return self._done(connection, str(name), given, descriptors)
         except CloudError as error:
             if isinstance(error, (ValueInvalid, HelperRefused)):
@@ -203,11 +205,25 @@ class CloudHelper:
         elif name == "run_command":
             self._run(connection, descriptors, *given)
         elif given and isinstance(thing := getattr(given[0], "id", given[0]), Id) and name not in _READING:
-            with self._alone(thing):
+            with self._alone(thing), self._admitted(name, given, thing):
                 result = getattr(driver, name)(*given)
         else:
             result = getattr(driver, name)(*given)
         return {"t": "done", "result": plain(result)}, sent
+
+    @contextmanager
+    def _admitted(self, name: str, given: tuple[Any, ...], thing: str) -> Iterator[None]:
+        """While this is done: a server that is being made counts. Raises `HelperRefused`."""
+        with self._admitting:
+            begun = sum(not self._driver.has("servers", other) for other in self._making - {thing})
+            self._limits.check(name, given, self._driver, begun)
+            if name == "create":
+                self._making.add(thing)
+        try:
+            yield
+        finally:
+            with self._admitting:
+                self._making.discard(thing)
 
     def _check_cloud(self, cloud: Any) -> None:
         """Raises `HelperAway` for another cloud than the one that was served first."""
@@ -285,8 +301,18 @@ class _Known(Container[str]):
                 return message.get("known") is not False
 
 
-def _is_socket(number: int) -> bool:
-    return stat.S_ISSOCK(os.fstat(number).st_mode)
+def _is_socket_of(user: int, number: int) -> bool:
+    """Whether both ends of a socket are this user's: what root writes to others', they believe to be root's."""
+    if not stat.S_ISSOCK(os.fstat(number).st_mode):
+        return False
+    with socket.socket(fileno=os.dup(number)) as one:
+        return one.family == socket.AF_UNIX and _user_of(one) == user
+
+
+def _user_of(connection: socket.socket) -> int:
+    """Who connected, or listens, at the other end of a socket or at this one, as the kernel has it."""
+    found: int = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    return found
 
 
 def _send(connection: socket.socket, message: dict[str, Any], descriptors: Collection[int] = ()) -> None:
@@ -308,12 +334,11 @@ def listening(place: Path, group: int) -> socket.socket:
     with suppress(FileNotFoundError):
         place.unlink()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
+    before = os.umask(0o117)
     try:
         listener.bind(str(place))
     finally:
         os.umask(before)
-    os.chown(place, 0, group)
-    os.chmod(place, 0o660)
+    os.lchown(place, 0, group)  # who could put a link there would get what it leads to
     listener.listen(128)
     return listener

@@ -310,7 +310,8 @@ class Networks:
     @contextmanager
     def _locked(self, project: str) -> Iterator[None]:
         """One process at a time changes a project's networks or, with '', what is one for all: the inner lock."""
-        path = self._folder / f"network{'-' + spec_files.digest(project, 32) if project else ''}.lock"
+        # Locks stay when projects have gone, so there is a number of them: some projects share one.
+        path = self._folder / f"network{'-' + spec_files.digest(project, 3) if project else ''}.lock"
         handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
