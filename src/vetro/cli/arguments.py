@@ -28,7 +28,7 @@ def settings_options(function: F) -> F:
             "--data",
             type=click.Path(file_okay=False),
             metavar="DIR",
-            help="Data directory [~/.local/share/vetro/server].",
+            help="Data directory [$VETRO_DATA, else ~/.local/share/vetro/server].",
         ),
     ):
         function = option(function)

@@ -131,6 +131,8 @@ def test_files_go_in_and_come_out(safe: Place) -> None:
     tasks = safe.data("env", "show", "e")["tasks"]
     assert "no folder nowhere" in safe.refused(*pack, "--save", "nowhere/x")
     assert safe.data("env", "show", "e")["tasks"] == tasks  # the action did not run for nothing
+    safe.ok(*pack, "--save", "new/")  # as docs and help have it
+    assert os.listdir(safe.folder / "new") == ["logo.png"]
 
 
 @pytest.mark.campaign

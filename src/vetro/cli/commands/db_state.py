@@ -88,7 +88,10 @@ def check(
 @click.option("--to", "target", metavar="URL", required=True, help="An empty one: postgresql://… or sqlite:///PATH.")
 @click.option("--dry-run", is_flag=True, help="Copy and compare, then undo it.")
 @click.option(
-    "--data", type=click.Path(file_okay=False), metavar="DIR", help="Data directory [~/.local/share/vetro/server]."
+    "--data",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Data directory [$VETRO_DATA, else ~/.local/share/vetro/server].",
 )
 @click.option("--config", type=click.Path(dir_okay=False), metavar="FILE", help="File of settings.")
 @out.output_option("table", "json", "yaml")

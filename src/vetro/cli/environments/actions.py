@@ -51,8 +51,13 @@ def action(
 
 
 def _check_place(path: str) -> None:
-    """Fails the command where no file can be written: once the action has run, it is too late."""
+    """Fails the command where no file can be written: once the action has run, it is too late.
+
+    A folder that is not there yet is made where the path ends with a slash.
+    """
     folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
+    if path.endswith("/") and not os.path.lexists(folder) and os.path.isdir(os.path.dirname(folder) or "."):
+        os.mkdir(folder, 0o700)
     if not os.path.isdir(folder):
         out.fail(f"cannot save the result: there is no folder {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
