@@ -95,6 +95,25 @@ def test_what_nobody_knows_is_not_made_up(old: str, new: str) -> None:
     assert related(old, new).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        (f"$.int().notNull().check($ < 1{'0' * 400})", f"$.int().notNull().check($ < 1{'0' * 401})", Verdict.UNKNOWN),
+        (f"$.int().notNull().check($ < 1{'0' * 401})", f"$.int().notNull().check($ < 1{'0' * 400})", Verdict.REFUSED),
+        ("$.int().notNull().check($ > 3)", "$.int().notNull().check($ > 1e400)", Verdict.REFUSED),
+        (f"$.int().notNull().check($ in [1{'0' * 400}, 1])", "$.int().notNull().check($ < 5)", Verdict.REFUSED),
+        ("$.int().notNull().check($ in [1, 2] and $ in [1.0, 3])", "$.int().notNull().check($ != 1)", Verdict.REFUSED),
+        ("[$.int(), 1000000000]", "[$.int(), 1000000001]", Verdict.UNKNOWN),
+        ("$.string().check(len($) < 1000000000)", "$.string().check(len($) < 1000000001)", Verdict.UNKNOWN),
+        (f"$.int().check({' or '.join(f'$ = {n}' for n in range(2000))})", "$.int()", Verdict.UNKNOWN),
+        (f"$.int().check($ < {'+'.join('1' * 2000)})", "$.int().check($ < 9)", Verdict.UNKNOWN),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_hostile_contracts_end_soon_and_prove_nothing_false(old: str, new: str, verdict: Verdict) -> None:
+    assert related(old, new).verdict is verdict
+
+
 def test_an_alternative_that_fails_proves_nothing() -> None:
     """The left side is asked first: the length of a number is an error."""
     assert (

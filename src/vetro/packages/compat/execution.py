@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.contracts.model import Contract, OfClass, Owner, expressions
 from vetro.muranopl.errors import ContractSyntax, ContractViolation, MuranoError
 from vetro.yaql import ast
-from vetro.yaql.errors import LimitExceeded, VetroError
+from vetro.yaql.errors import CollectionTooLarge, LimitExceeded, MemoryQuotaExceeded, NestingTooDeep, VetroError
 from vetro.yaql.values import freeze
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ class Side:
             self._compiled[id(contract)] = known
         try:
             return Outcome(True, known[1](freeze(value), None))
+        except (ContractSyntax, CollectionTooLarge, MemoryQuotaExceeded, NestingTooDeep):
+            return Outcome(None)
         except LimitExceeded:
             raise
-        except ContractSyntax:
-            return Outcome(None)
         except (ContractViolation, VetroError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
             return Outcome(False)
 

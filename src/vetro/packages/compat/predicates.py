@@ -29,6 +29,8 @@ from vetro.yaql.errors import VetroError
 #: Integers that an interval is counted out to.
 COUNTED = 70_000
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+#: Numbers from here on are bounds of nothing.
+_BEYOND = 10**15
 #: Alternatives that are looked at one by one.
 _ALTERNATIVES = 16
 
@@ -163,16 +165,24 @@ class Facts:
 
     def _listed(self, values: tuple[Any, ...]) -> None:
         known = self.values
-        self.values = values = values if known is None else tuple(one for one in known if one in values)
+        if known is not None:
+            both = set(values)  # 1, 1.0 and true are one value here, as they may be for the language
+            values = tuple(one for one in known if one in both)
+        self.values = values
         if self.kind is StepName.INT:
-            numbers = [one for one in values if isinstance(one, (int, float))]
+            numbers = [one for one in values if isinstance(one, (int, float)) and -_BEYOND < one < _BEYOND]
+            if len(numbers) < sum(isinstance(one, (int, float)) for one in values):
+                return
             self.low, self.high = max(self.low, min(numbers, default=1)), min(self.high, max(numbers, default=0))
         elif self.kind is StepName.STRING:
             with suppress(Unsupported):
                 self.texts.append(exactly([one for one in values if isinstance(one, str)]))
 
     def _compare(self, compared: Comparison) -> None:
-        low, high = _bounds(compared)
+        bounds = _bounds(compared)
+        if bounds is None:
+            return
+        low, high = bounds
         if compared.length:
             if self.kind is StepName.STRING:
                 most = self.lengths.most
@@ -193,11 +203,11 @@ class Facts:
         return None
 
 
-def _bounds(compared: Comparison) -> tuple[float, float]:
-    """The least and the greatest integer that a comparison allows."""
+def _bounds(compared: Comparison) -> tuple[float, float] | None:
+    """The least and the greatest integer that a comparison allows; None for numbers beyond all use."""
     value, op = compared.value, compared.op
-    if not math.isfinite(value):
-        return -math.inf, math.inf
+    if not -_BEYOND < value < _BEYOND:
+        return None
     low = {">": math.floor(value) + 1, ">=": math.ceil(value), "=": math.ceil(value)}.get(op, -math.inf)
     high = {"<": math.ceil(value) - 1, "<=": math.floor(value), "=": math.floor(value)}.get(op, math.inf)
     return low, high
@@ -277,14 +287,16 @@ def _part_follows(say: Facts, wanted: ast.Node) -> tuple[bool, list[Any]]:
     if compared is not None and compared.value.__class__ in (int, float):
         if say.kind is None and any(_implies(one, compared) for one in say.comparisons):
             return True, []
+        bounds = _bounds(compared)
+        if bounds is None:
+            return False, []
+        low, high = bounds
         if compared.length and say.kind is StepName.STRING and compared.op != "!=":
-            low, high = _bounds(compared)
             least = 0 if low == -math.inf else max(0, int(low))
             if high < least:
                 return False, []
             return _texts_follow(say, Lengths(least, None if high == math.inf else int(high)))
         if not compared.length and say.kind is StepName.INT:
-            low, high = _bounds(compared)
             if compared.op == "!=":
                 outside = not say.low <= compared.value <= say.high
                 return outside, [] if outside else [compared.value]
