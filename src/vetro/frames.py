@@ -10,6 +10,7 @@ import json
 import os
 import re
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from vetro.yaql.errors import VetroError
@@ -43,14 +44,14 @@ def encode(message: dict[str, Any]) -> bytes:
 class Decoder:
     """Frames out of a stream of bytes.
 
-    ``largest``: bytes of one, `LARGEST` unless it is given. ``values``: the most values in one, where who sends them
-    may want to fill a memory: two bytes of JSON can be a hundred bytes in here.
+    ``largest``: bytes of one, `LARGEST` unless it is given. ``weigh`` gets each frame's JSON before it is read, where
+    who sends it may want to fill a memory (`values_in`), and raises `FrameError`.
     """
 
-    def __init__(self, largest: int | None = None, values: int | None = None) -> None:
+    def __init__(self, largest: int | None = None, weigh: Callable[[bytes], None] | None = None) -> None:
         self._buffer = bytearray()
         self._largest = largest
-        self._values = values
+        self._weigh = weigh
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """The messages that are complete with these bytes. Raises `FrameError`."""
@@ -64,8 +65,8 @@ class Decoder:
             if len(self._buffer) < 4 + length:
                 break
             body = bytes(memoryview(self._buffer)[4 : 4 + length])
-            if self._values is not None and length > self._values and _values(body, self._values) > self._values:
-                raise FrameError(f"a message has more than {self._values:,} values")
+            if self._weigh is not None:
+                self._weigh(body)
             try:
                 message = json.loads(body.decode("utf-8", "surrogatepass"))
             except (ValueError, RecursionError) as error:
@@ -82,8 +83,9 @@ class Decoder:
         return bool(self._buffer)
 
 
-def _values(body: bytes, enough: int) -> int:
-    """About how many values are in some JSON, counted no further than to ``enough``."""
+def values_in(body: bytes, enough: int) -> int:
+    """About how many values are in some JSON, counted no further than to ``enough``: two bytes of it can be a hundred
+    bytes when they are read."""
     found = at = 0
     for string in _STRING.finditer(body):
         found += 1 + sum(body.count(sign, at, string.start()) for sign in (b",", b"[", b"{"))

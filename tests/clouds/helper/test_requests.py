@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -24,7 +25,7 @@ from tests.support.servers import OWNER, network, pool, server
 from vetro.cli.commands.cloud_helper import command
 from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, VolumeSpec
-from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused, ImageMissing
+from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused, HostFailed, ImageMissing
 from vetro.clouds.drivers.specification import parser
 from vetro.clouds.drivers.values import ValueInvalid
 from vetro.clouds.helper import service
@@ -35,7 +36,7 @@ from vetro.clouds.helper.limits import Limits
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Command, Owner
 from vetro.clouds.nspawn.driver import NspawnDriver
-from vetro.frames import Decoder, FrameError, encode
+from vetro.frames import Decoder, encode, values_in
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the helper is root's")
 PATIENCE = 30.0
@@ -173,7 +174,7 @@ def test_what_would_reach_beyond_servers_is_refused(helper: Helper) -> None:
 @pytest.mark.attack("processes", "I16")
 def test_frames_are_bounded(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "REQUEST_SECONDS", 0.3)
-    monkeypatch.setattr(service, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(service, "MOST_MEMORY", 4 << 20)
     assert helper.raw(b"\xff\xff\xff\xff" + b"x" * 100) is None, "larger than any request"
     assert helper.raw(b"\0\0\0\x05hello") is None and helper.raw(b"\0\0\0\x02[]") is None
     begun = time.monotonic()
@@ -332,17 +333,24 @@ def test_the_helper_writes_to_no_other_process_and_logs_no_lines_of_others(helpe
 
 
 @pytest.mark.attack("processes", "I16")
-def test_small_requests_do_not_become_large_in_memory(helper: Helper) -> None:
+def test_small_requests_do_not_become_large_in_memory(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_MEMORY", 8 << 20)
+    message = {"t": "call", "cloud": CLOUD, "name": "statuses", "args": [["s"] * 100_000]}
+    assert helper.raw(encode(message)) is None
+    assert helper.ask("statuses", ["s"] * 1000) == {}
     for item in (b"[[]],", b"1,", b'"",', b'"\\"",', b"[" * 10):
-        body = b'{"t":"call","args":[' + item * 100_000
-        assert helper.raw(len(body).to_bytes(4, "big") + body) is None
-        with pytest.raises(FrameError, match="values"):
-            Decoder(None, 20_000).feed(len(body).to_bytes(4, "big") + body)
-    endless = b'{"t":"' + b'\\"' * (1 << 20)  # each of these could begin a string
-    with pytest.raises(FrameError, match="JSON"):
-        Decoder(None, 20_000).feed(len(endless).to_bytes(4, "big") + endless)
-    script = {"t": "x", "script": 'echo "[1,2,3]" ,\n\\' * 100_000}
-    assert Decoder(None, 20_000).feed(encode(script)) == [script]
+        assert values_in(b'{"t":[' + item * 100_000, 1 << 30) >= 100_000
+    assert values_in(b'{"t":"' + b'\\"' * (1 << 20), 1 << 30) < 10, "each of these could begin a string"
+    assert values_in(encode({"t": "x", "script": 'echo "[1,2,3]" ,\n\\' * 100_000}), 1 << 30) < 10
+
+
+def test_what_the_machine_refuses_is_said(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(volume: VolumeSpec) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(helper.driver, "ensure_volume", full)
+    with pytest.raises(HostFailed, match="No space left"):  # and not half a minute of no answer
+        helper.ask("ensure_volume", VolumeSpec("v", "v", 1))
 
 
 @pytest.mark.parametrize("option", ["--socket", "--directory", "images"])

@@ -23,8 +23,6 @@ from vetro.clouds.interface import Owner
 
 #: Bytes of a request: the largest server has 16 Mi characters of user data.
 LARGEST_REQUEST = 64 << 20
-#: Values in a request: each takes some hundred bytes here, however few it has there.
-MOST_VALUES = 20_000
 #: Bytes of all words of a command.
 _LONGEST_WORDS = 64 << 10
 

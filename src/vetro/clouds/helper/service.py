@@ -23,21 +23,23 @@ from typing import Any, Protocol
 from vetro.clouds.drivers import agent_sockets, spec_files
 from vetro.clouds.drivers.alone import Alone
 from vetro.clouds.drivers.base import InspectedDriver, JournalDriver, MeasuringDriver, RoutingDriver
-from vetro.clouds.drivers.errors import HelperAway, HelperRefused
+from vetro.clouds.drivers.errors import HelperAway, HelperRefused, HostFailed
 from vetro.clouds.drivers.values import Id, ValueInvalid
 from vetro.clouds.guest import running_command
 from vetro.clouds.guest.running_command import Entry
 from vetro.clouds.helper import limits
-from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, MOST_VALUES, WITHOUT_CLOUD, arguments, plain
+from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOUD, arguments, plain
 from vetro.clouds.helper.failures import failure
 from vetro.clouds.images.building import Build
 from vetro.clouds.interface import CloudError, NotFound, Owner
-from vetro.frames import Decoder, FrameError, encode
+from vetro.frames import Decoder, FrameError, encode, values_in
 
 _log = logging.getLogger(__name__)
 
-#: Connections at once, and bytes of requests that are read at once.
-MOST_CONNECTIONS, MOST_BYTES = 256, 96 << 20
+#: Connections at once, and bytes of memory that requests may take which are read at once: so many for each byte of
+#: theirs and for each value.
+MOST_CONNECTIONS, MOST_MEMORY = 256, 512 << 20
+_OF_BYTE, _OF_VALUE = 4, 200
 #: Seconds in which a request has to be complete, and an answer taken.
 REQUEST_SECONDS, ANSWER_SECONDS = 30.0, 60.0
 #: Seconds for which it holds what is missing on this machine.
@@ -93,7 +95,7 @@ class CloudHelper:
         self._alone = Alone()
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._guard = threading.Lock()
-        self._bytes = 0
+        self._memory = 0
         self._admitting = threading.Lock()
         self._making = set[str]()
         self._lacking: tuple[str, str | None] | None = None
@@ -142,8 +144,21 @@ class CloudHelper:
 
     @contextmanager
     def _request(self, connection: socket.socket, descriptors: list[int]) -> Iterator[dict[str, Any]]:
-        """The request, of which so many bytes count until it is answered. Raises `FrameError`, OSError."""
-        decoder, taken, until = Decoder(LARGEST_REQUEST, MOST_VALUES), 0, time.monotonic() + REQUEST_SECONDS
+        """The request, whose memory counts until it is answered. Raises `FrameError`, OSError."""
+        taken, until = 0, time.monotonic() + REQUEST_SECONDS
+
+        def take(memory: int) -> None:
+            nonlocal taken
+            with self._guard:
+                taken += memory
+                self._memory += memory
+                if self._memory > MOST_MEMORY:
+                    raise FrameError("too many large requests at once")
+
+        def weigh(body: bytes) -> None:
+            take(_OF_VALUE * values_in(body, MOST_MEMORY // _OF_VALUE))
+
+        decoder = Decoder(LARGEST_REQUEST, weigh)
         messages: list[dict[str, Any]] = []
         try:
             while not messages:
@@ -152,18 +167,14 @@ class CloudHelper:
                 descriptors += found
                 if not data:
                     raise _Gone if not taken else FrameError("who asked has gone")
-                taken += len(data)
-                with self._guard:
-                    self._bytes += len(data)
-                    if self._bytes > MOST_BYTES:
-                        raise FrameError("too many large requests at once")
+                take(_OF_BYTE * len(data))
                 if time.monotonic() > until or len(descriptors) > 2 or flags & socket.MSG_CTRUNC:
                     raise FrameError("a request took too long, or has too many descriptors")
                 messages = decoder.feed(data)
             yield messages[0]
         finally:
             with self._guard:
-                self._bytes -= taken
+                self._memory -= taken
 
     def _answered(
         self, connection: socket.socket, user: int, request: dict[str, Any], descriptors: list[int]
@@ -182,8 +193,11 @@ class CloudHelper:
             if isinstance(error, (ValueInvalid, HelperRefused)):
                 _log.warning("a request was refused: %s", error.message)
             return failure(error), []
-        except OSError:
+        except (ConnectionError, TimeoutError):
             raise
+        except OSError as error:
+            _log.warning("'%s' failed: %s", name, error)
+            return failure(HostFailed(f"this machine refused '{name}': {error.strerror}")), []
         except Exception:
             _log.exception("'%s' failed", name)
             return failure(HelperAway("the cloud helper has a defect; its log says more")), []
