@@ -12,7 +12,7 @@ from vetro.packages.compat.comparison import compare
 from vetro.packages.compat.findings import Comparison, Level, required_version
 from vetro.packages.errors import PackageError
 from vetro.packages.memory import memory_package
-from vetro.yaql.errors import LimitExceeded
+from vetro.yaql.errors import TimeExceeded
 
 STORE = """\
 Namespaces: {=: a, m: io.murano.metadata.forms}
@@ -226,7 +226,7 @@ def test_conditions_without_end_end() -> None:
         return memory_package({"name": "a", "classes": {"a.Store": text}})
 
     began = time.process_time()
-    with pytest.raises(LimitExceeded):
+    with pytest.raises(TimeExceeded):
         compare(made(1), made(2), seconds=1.0)
     assert time.process_time() - began < 30
 

@@ -17,7 +17,7 @@ from vetro.packages.load import load_path, open_package
 from vetro.packages.package import LoadedPackage
 from vetro.yaql.context import Limits
 
-#: Seconds of work for the values that are tried.
+#: Seconds of work for the values that are tried on a version.
 SECONDS = 60.0
 
 
@@ -36,7 +36,7 @@ def compare(
     """Every difference of two versions of a package.
 
     Contracts are run on values, nothing else is. ``others``: packages that they require. Raises `PackageError` for
-    packages of different names, `MuranoError` for classes that cannot be read or linked, and `LimitExceeded` when the
+    packages of different names, `MuranoError` for classes that cannot be read or linked, and `TimeExceeded` when the
     values of a version take more than ``seconds`` of work.
     """
     if old.name != new.name:
@@ -45,19 +45,21 @@ def compare(
             hint="a package with another name is a new package",
         )
     known = [other for other in others if other.name != old.name]
-    before, after = _linked(old, known, seconds), _linked(new, known, seconds)
-    findings = [*_package(old, new), *_classes(old, before, after)]
+    first, second = _session(old, known, seconds), _session(new, known, seconds)
+    with first.rt.clocked(), second.rt.clocked():
+        before = {name: first.types.in_package(old, name) for name in old.classes}
+        after = {name: second.types.in_package(new, name) for name in new.classes}
+        findings = [*_package(old, new), *_classes(old, before, after)]
     return compared(old.name, old.version, new.version, findings, differ=old.blob != new.blob)
 
 
-def _linked(package: LoadedPackage, others: list[LoadedPackage], seconds: float) -> dict[str, Any]:
-    """Its classes by name, ready to be asked."""
+def _session(package: LoadedPackage, others: list[LoadedPackage], seconds: float) -> Any:
+    """Where the classes of one version can be asked."""
     extensions = required_extensions([package, *others])
     engine = Engine(
         [package, *others, *extensions.packages], natives=extensions.natives, limits=Limits(max_seconds=seconds)
     )
-    session = engine.session()
-    return {name: session.types.in_package(package, name) for name in package.classes}
+    return engine.session()
 
 
 def _package(old: LoadedPackage, new: LoadedPackage) -> Iterator[Finding]:

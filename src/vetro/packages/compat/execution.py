@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.contracts.model import Contract, OfClass, Owner, expressions
 from vetro.muranopl.errors import ContractSyntax, ContractViolation, MuranoError
 from vetro.yaql import ast
-from vetro.yaql.errors import CollectionTooLarge, LimitExceeded, MemoryQuotaExceeded, NestingTooDeep, VetroError
+from vetro.yaql.errors import LimitExceeded, TimeExceeded, VetroError
 from vetro.yaql.values import freeze
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Side:
             return None
 
     def take(self, contract: Contract, value: Any) -> Outcome:
-        """What the contract makes of a value, as in a model that is loaded. Raises `LimitExceeded`."""
+        """What the contract makes of a value, as in a model that is loaded. Raises `TimeExceeded`."""
         known = self._compiled.get(id(contract))
         if known is None:
             compiler: Any = self.kind.session.compiler
@@ -58,9 +58,9 @@ class Side:
             self._compiled[id(contract)] = known
         try:
             return Outcome(True, known[1](freeze(value), None))
-        except (ContractSyntax, CollectionTooLarge, MemoryQuotaExceeded, NestingTooDeep):
+        except (ContractSyntax, LimitExceeded):
             return Outcome(None)
-        except LimitExceeded:
+        except TimeExceeded:
             raise
         except (ContractViolation, VetroError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
             return Outcome(False)
