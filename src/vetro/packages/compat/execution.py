@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.contracts.model import Contract, OfClass, Owner, expressions
 from vetro.muranopl.errors import ContractSyntax, ContractViolation, MuranoError
 from vetro.yaql import ast
-from vetro.yaql.errors import LimitExceeded, TimeExceeded, VetroError
+from vetro.yaql.errors import LimitExceeded, VetroError
 from vetro.yaql.values import freeze
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ class Side:
             return Outcome(True, known[1](freeze(value), None))
         except (ContractSyntax, LimitExceeded):
             return Outcome(None)
-        except TimeExceeded:
-            raise
         except (ContractViolation, VetroError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
             return Outcome(False)
 
