@@ -39,6 +39,7 @@ BEYOND = (
     "vetro.clouds.",
     "vetro.engine.",
     "vetro.forms.",
+    "vetro.frames",
     "vetro.server.",
     "vetro.cli.",
     "vetro_openstack.",

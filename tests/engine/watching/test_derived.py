@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,18 +25,27 @@ def until_reached(run: Run, *wanted: str) -> None:
     raise AssertionError(run.told)
 
 
-def test_an_open_port_that_was_reached_is_degraded_when_nobody_listens_any_more(cloud: Cloud, run: Run) -> None:
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port that nobody listens at, and that nobody else gets meanwhile."""
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        yield kept.getsockname()[1]
+
+
+def test_an_open_port_that_was_reached_is_degraded_when_nobody_listens_any_more(
+    cloud: Cloud, run: Run, silent: int
+) -> None:
     """And says nothing before: what listens on a port that is open, nobody knows. It is never down."""
-    door, never = Door(), Door()
-    never.close()
-    cloud.server("s1", ports=(door.port, never.port))
+    door = Door()
+    cloud.server("s1", ports=(door.port, silent))
     run.put(environment())
     run.until("running")
     for _ in range(1500):
         if names(run).get(f"tcp {door.port}"):
             break
         time.sleep(0.01)
-    assert names(run) == {f"tcp {door.port}": True, f"tcp {never.port}": False}
+    assert names(run) == {f"tcp {door.port}": True, f"tcp {silent}": False}
     door.close()
     run.until("degraded", text=f"tcp {door.port}: no connection to 127.0.0.1:{door.port}")
     # Its group does not open the port any more: nobody minds.
