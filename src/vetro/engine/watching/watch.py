@@ -1,8 +1,8 @@
 """`Watch`: many environments looked at all the time, by one event loop that keeps to bounds.
 
-Clouds say how servers are (`looks`), probes and tasks whether these answer (`probing`, `questions`). Probes go only to
-addresses that a cloud calls reachable (`ServerState.reachable`). Told is what changed (`reports`), and for how long
-everything else may be believed: see `Watch.changes`.
+Clouds say how servers are (`looks`), probes and tasks whether these answer (`probe_schedule`, `questions`). Probes go
+only to addresses that a cloud calls reachable (`ServerState.reachable`). Told is what changed (`reports`), and for how
+long everything else may be believed: see `Watch.changes`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vetro.clouds.interface import Cloud, Owner, ServerState
 from vetro.diagnostics import Text
 from vetro.engine.watching import probes, targets
 from vetro.engine.watching.looks import Looks
-from vetro.engine.watching.probing import Probing
+from vetro.engine.watching.probe_schedule import ProbeSchedule
 from vetro.engine.watching.questions import Questions
 from vetro.engine.watching.reports import Reports
 from vetro.engine.watching.states import State
@@ -41,20 +41,20 @@ class Watch:
         self._environments: dict[str, Environment] = {}
         self._random = random.Random()
         self._reports = Reports()
-        self._probing = Probing(self._reports, self._random, allowed, spread)
+        self._probes = ProbeSchedule(self._reports, self._random, allowed, spread)
         self._questions = Questions(self._reports, self._random)
         self._looks = Looks(clouds, self._environments, self._reports, self._follow)
 
     @property
     def made(self) -> int:
         """Probes that were made, and answers that came."""
-        return self._probing.made + self._questions.made
+        return self._probes.made + self._questions.made
 
     async def run(self) -> None:
         """Looks and probes until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._looks.run())
-            group.create_task(self._probing.run())
+            group.create_task(self._probes.run())
 
     def put(self, data: Mapping[str, Any]) -> None:
         """Watches an environment from now on, or as it is now (`vetro.server.watch.target_reader`)."""
@@ -71,7 +71,7 @@ class Watch:
     def _begin(self, environment: Environment, component: Component, check: Check) -> None:
         pause = self._random.uniform(0.0, min(check.every, self._spread))
         if check.probe is not None:
-            self._probing.put(environment, component, check, pause)
+            self._probes.put(environment, component, check, pause)
         elif check.question is not None:
             self._questions.put(environment, component, check, pause)
 
@@ -85,7 +85,7 @@ class Watch:
         if less:
             self._reports.touch(environment, *less)
         self._agents(environment)
-        self._probing.follow(environment, before)
+        self._probes.follow(environment, before)
 
     def _agents(self, environment: Environment) -> None:
         """What the cloud says of agents is the result of these checks."""
@@ -112,7 +112,7 @@ class Watch:
                 found.gone = True
                 self._looks.inventory.drop(id)
                 self._questions.drop(id)
-                self._probing.drop(found)
+                self._probes.drop(found)
 
     def changes(self) -> list[dict[str, Any]]:
         """Environments with components that are not as they were told before: ``{id, number, components, off}``.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.watching.world import Cloud, Door, Run, check, environment
-from vetro.engine.watching import probes, probing
+from vetro.engine.watching import probe_schedule, probes
 from vetro.engine.watching.watch import Watch
 
 
@@ -54,12 +54,12 @@ def test_of_one_environment_few_are_asked_at_once_and_others_are_not_held_up(
     run.put(environment("e1", checks=[check(door.port)]))
     run.until("running")
     for _ in range(500):
-        if slow.most >= probing.OPEN_EACH:
+        if slow.most >= probe_schedule.OPEN_EACH:
             break
         time.sleep(0.01)
     time.sleep(0.3)
     # On a busy machine the other side still holds some that were given up.
-    assert probing.OPEN_EACH <= slow.most <= 2 * probing.OPEN_EACH
+    assert probe_schedule.OPEN_EACH <= slow.most <= 2 * probe_schedule.OPEN_EACH
     slow.close()
 
 
@@ -117,8 +117,8 @@ def test_what_is_watched_anew_is_asked_on(cloud: Cloud, run: Run, door: Door) ->
 @pytest.mark.attack("quotas", "probes")
 def test_projects_take_turns(cloud: Cloud, run: Run, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     """One with many environments of slow servers has its share and no more."""
-    monkeypatch.setattr(probing, "OPEN", 12)
-    monkeypatch.setattr(probing, "OPEN_PROJECT", 5)
+    monkeypatch.setattr(probe_schedule, "OPEN", 12)
+    monkeypatch.setattr(probe_schedule, "OPEN_PROJECT", 5)
     slow = Door()
     slow.slow = 4.0
     cloud.server("s1")
@@ -139,13 +139,13 @@ def test_projects_take_turns(cloud: Cloud, run: Run, door: Door, monkeypatch: py
 def test_what_was_not_asked_in_time_is_unknown(
     cloud: Cloud, run: Run, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probing, "OVERDUE", 0.3)
+    monkeypatch.setattr(probe_schedule, "OVERDUE", 0.3)
     cloud.server("s1")
     run.put(environment(checks=[check(door.port, every=0.1)]))
     run.until("running")
-    monkeypatch.setattr(probing, "OPEN", 0)
+    monkeypatch.setattr(probe_schedule, "OPEN", 0)
     assert run.until("unknown")["text"] == "page: it was not asked in time"
-    monkeypatch.setattr(probing, "OPEN", 200)
+    monkeypatch.setattr(probe_schedule, "OPEN", 200)
     run.until("running")
 
 
@@ -159,7 +159,7 @@ def test_no_server_is_down_because_the_loop_was_late(cloud: Cloud, run: Run, mon
         time.sleep(0.2)
         return "no answer"
 
-    monkeypatch.setattr(probing, "LAG", 0.1)
+    monkeypatch.setattr(probe_schedule, "LAG", 0.1)
     monkeypatch.setattr(probes, "run", late)
     cloud.server("s1")
     run.put(environment(checks=[check(1)], was={"o/page/s1": ["running", True]}))
@@ -174,6 +174,6 @@ def test_what_is_planned_for_what_is_gone_takes_no_room(cloud: Cloud) -> None:
     watch = Watch(lambda key, owner: cloud)  # type: ignore[arg-type, return-value]
     for number in range(300):
         watch.put(environment(number=number, checks=[check(n, name=f"c{n}", every=86_400) for n in range(1, 51)]))
-    assert len(watch._probing._due) < 3000
+    assert len(watch._probes._due) < 3000
     watch.drop(["e1"])
-    assert len(watch._probing._due) < 3000
+    assert len(watch._probes._due) < 3000

@@ -1,4 +1,4 @@
-"""`Probing`: when which probe is made, and how many at once; projects take turns."""
+"""`ProbeSchedule`: when which probe is made, and how many at once; projects take turns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAG = 1.0
 _JITTER = 0.1
 
 
-class Probing:
+class ProbeSchedule:
     """``allowed``: whether an address may be probed by an interface ('': any), asked before each probe. ``spread``:
     seconds over which the first probes of an environment are made.
     """
