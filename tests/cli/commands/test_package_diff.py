@@ -9,6 +9,7 @@ from pathlib import Path
 from click.testing import Result
 
 from tests.cli.conftest import write_package
+from tests.cli.remotekit import Remote
 
 SHOP = """\
 Namespaces: {=: test}
@@ -54,6 +55,18 @@ def test_archives_and_data(here: Path, vetro: Callable[..., Result]) -> None:
         "new/Classes/Shop.yaml:6:3",
     )
     assert "compatible" in vetro("package", "diff", "old.zip", "new", "-o", "table").stdout
+
+
+def test_the_old_version_comes_from_the_server(remote: Remote) -> None:
+    old = write_package(Path("published"), {"sold.Shop": SHOP.replace("test", "sold")}, name="sold", version="1.0.0")
+    remote.ok("package", "publish", str(old))
+    narrow = SHOP.replace("test", "sold").replace("$ > 0", "$ > 1000")
+    write_package(Path("next"), {"sold.Shop": narrow}, name="sold", version="1.1.0")
+    for name in ("sold", "sold/1.0.0"):
+        done = remote.run("package", "diff", name, "next", "-o", "json")
+        assert done.exit_code == 1
+        assert [one["code"] for one in json.loads(done.stdout)["findings"]] == ["CMP112"]
+    assert "there is no version 7.0.0" in remote.refused("package", "diff", "sold/7.0.0", "next")
 
 
 def test_what_cannot_be_compared(here: Path, vetro: Callable[..., Result]) -> None:

@@ -8,7 +8,7 @@ Keywords are those of draft-04 (``exclusiveMinimum`` is a boolean).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from vetro.yaql import ast
@@ -18,7 +18,8 @@ from vetro.yaql.values import SCALARS, thaw
 #: Value of an expression without ``$``; raises when it has none.
 Evaluate = Callable[[ast.Node], Any]
 
-_FLIPPED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
+#: Comparisons read from the other side.
+FLIPPED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
 _NO_VALUE: Final = object()
 #: What a subject is: the names on the way from ``$``, and whether its length is meant.
 Subject = tuple[tuple[str, ...], bool]
@@ -38,12 +39,8 @@ class CheckTranslator:
 
     def add(self, predicate: ast.Node) -> None:
         """Takes in every part of ``predicate`` that has a translation."""
-        todo = [predicate]
-        while todo:
-            part = todo.pop()
-            if isinstance(part, ast.Binary) and part.op == "and":
-                todo += (part.right, part.left)
-            elif isinstance(part, ast.Binary) and part.op == "or":
+        for part in conjuncts(predicate):
+            if isinstance(part, ast.Binary) and part.op == "or":
                 self._unless_null(part)
             elif isinstance(part, ast.Binary):
                 self._operator(part)
@@ -87,10 +84,10 @@ class CheckTranslator:
 
     def _operator(self, part: ast.Binary) -> None:
         op, left, right = part.op, part.left, part.right
-        if op in _FLIPPED:
+        if op in FLIPPED:
             subject = subject_of(left)
             if subject is None:
-                subject, right, op = subject_of(right), left, _FLIPPED[op]
+                subject, right, op = subject_of(right), left, FLIPPED[op]
             if subject is not None:
                 value = self._constant(right)
                 if value is not _NO_VALUE:
@@ -158,6 +155,17 @@ class CheckTranslator:
             return self._evaluate(node)
         except (VetroError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
             return _NO_VALUE
+
+
+def conjuncts(node: ast.Node) -> Iterator[ast.Node]:
+    """The parts of ``a and b and …``, in order."""
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, ast.Binary) and part.op == "and":
+            todo += (part.right, part.left)
+        else:
+            yield part
 
 
 def subject_of(node: ast.Node) -> Subject | None:

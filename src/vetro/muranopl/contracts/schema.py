@@ -8,11 +8,11 @@ than the contract. docs/forms/schema.md lists every keyword.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from vetro.muranopl.contracts.checks import CheckTranslator, fold, is_value, subject_of
+from vetro.muranopl.contracts.checks import FLIPPED, CheckTranslator, conjuncts, fold, is_value, subject_of
 from vetro.muranopl.contracts.model import (
     Chain,
     Check,
@@ -38,7 +38,6 @@ _TESTS: Final = {
 }
 _LOWER_BOUNDS: Final = frozenset((">", ">="))
 _UPPER_BOUNDS: Final = frozenset(("<", "<="))
-_FLIPPED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
 
 
 #: Schemas of expressions that mean the same in every class, by the identity of their steps, of which equal texts have
@@ -111,7 +110,7 @@ class FormTranslator(ContractTranslator):
                 if converted:
                     continue
                 message = None if step.message is None else fold(step.message)
-                for part in _conjuncts(step.predicate):
+                for part in conjuncts(step.predicate):
                     exact = self._add(part, kind, message, parts, contexts) and exact
             elif isinstance(step, OtherMethod):
                 converted = True
@@ -134,7 +133,7 @@ class FormTranslator(ContractTranslator):
     ) -> bool:
         """Takes in one condition; False when the schema says less than it."""
         if kind == OBJECT and (inner := _unless_null(part)) is not None:
-            for one in _conjuncts(inner):
+            for one in conjuncts(inner):
                 self._add(one, kind, message, parts, contexts)
             return False
         checks = CheckTranslator(self._evaluate)
@@ -152,7 +151,7 @@ class FormTranslator(ContractTranslator):
 
     def _exact(self, part: ast.Node, kind: str | None) -> bool:
         if isinstance(part, ast.Binary) and part.op == "or":
-            return all(self._exact(inner, kind) for inner in _conjuncts(part.right))
+            return all(self._exact(inner, kind) for inner in conjuncts(part.right))
         checks = CheckTranslator(self._evaluate)
         checks.add(part)
         if kind in (None, OBJECT) or not checks.keywords:
@@ -161,7 +160,7 @@ class FormTranslator(ContractTranslator):
 
     def _passes_null(self, predicate: ast.Node) -> bool:
         """Whether the check lets null through. Where only the running object could tell: yes, the engine will say."""
-        for part in _conjuncts(predicate):
+        for part in conjuncts(predicate):
             passes = _null_by_form(part)
             if passes is None:
                 passes = self._evaluated_on_null(part)
@@ -188,16 +187,6 @@ def _with_null() -> ast.Binary:
 _ON_NULL: Final = _with_null()
 
 
-def _conjuncts(node: ast.Node) -> Iterator[ast.Node]:
-    todo = [node]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, ast.Binary) and part.op == "and":
-            todo += (part.right, part.left)
-        else:
-            yield part
-
-
 def _unless_null(part: ast.Node) -> ast.Node | None:
     """P of ``$ = null or P``: for an object, which is tested only where there is one."""
     if not isinstance(part, ast.Binary) or part.op != "or" or not isinstance(part.left, ast.Binary):
@@ -212,8 +201,8 @@ def _null_by_form(part: ast.Node) -> bool | None:
     if not isinstance(part, ast.Binary):
         return None
     op, subject, value = part.op, subject_of(part.left), fold(part.right)
-    if subject is None and op in _FLIPPED:
-        op, subject, value = _FLIPPED[op], subject_of(part.right), fold(part.left)
+    if subject is None and op in FLIPPED:
+        op, subject, value = FLIPPED[op], subject_of(part.right), fold(part.left)
     if subject is None or subject[0] or not is_value(value):
         return None
     if subject[1]:  # the length of null is an error

@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from vetro.muranopl.contracts.checks import fold, is_value
+from vetro.muranopl.contracts.checks import conjuncts, fold, is_value
 from vetro.muranopl.contracts.model import Contract, ContractExpression, ContractList, ContractMap, expressions
 from vetro.packages.compat.languages import Unsupported, samples
-from vetro.packages.compat.predicates import automaton, comparison, conjuncts, listed
+from vetro.packages.compat.predicates import automaton, comparison, listed
 from vetro.yaql import ast
 from vetro.yaql.values import thaw
 

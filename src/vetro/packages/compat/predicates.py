@@ -7,12 +7,12 @@ is not understood follows only from one that says the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.muranopl.contracts.checks import fold, is_value, subject_of
+from vetro.muranopl.contracts.checks import FLIPPED, conjuncts, fold, is_value, subject_of
 from vetro.muranopl.contracts.model import StepName
 from vetro.packages.compat.languages import (
     Automaton,
@@ -28,22 +28,12 @@ from vetro.yaql.errors import VetroError
 
 #: Integers that an interval is counted out to.
 COUNTED = 70_000
-_FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+#: `FLIPPED`, and what is the same from both sides.
+_COMPARED = {**FLIPPED, "!=": "!="}
 #: Numbers from here on are bounds of nothing.
 _BEYOND = 10**15
 #: Alternatives that are looked at one by one.
 _ALTERNATIVES = 16
-
-
-def conjuncts(node: ast.Node) -> Iterator[ast.Node]:
-    """The parts of ``a and b and …``."""
-    todo = [node]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, ast.Binary) and part.op == "and":
-            todo += (part.right, part.left)
-        else:
-            yield part
 
 
 def alternatives(node: ast.Node) -> list[ast.Node]:
@@ -60,7 +50,7 @@ def key(node: ast.Node, prefixes: Mapping[str, str]) -> object:
     if isinstance(node, ast.Binary):
         left, right, op = key(node.left, prefixes), key(node.right, prefixes), node.op
         if op in (">", ">=") or (op in ("=", "!=") and repr(left) > repr(right)):
-            left, right, op = right, left, _FLIPPED[op]
+            left, right, op = right, left, _COMPARED[op]
         return "binary", op, left, right, tuple(sorted(prefixes.items())) if op == ":" else ()
     if isinstance(node, ast.Unary):
         return "unary", node.op, key(node.operand, prefixes), tuple(sorted(prefixes.items())) if node.op == ":" else ()
@@ -84,9 +74,9 @@ class Comparison:
 
 def comparison(node: ast.Node) -> Comparison | None:
     """What a condition compares; None for others."""
-    if not isinstance(node, ast.Binary) or node.op not in _FLIPPED:
+    if not isinstance(node, ast.Binary) or node.op not in _COMPARED:
         return None
-    for subject, other, op in ((node.left, node.right, node.op), (node.right, node.left, _FLIPPED[node.op])):
+    for subject, other, op in ((node.left, node.right, node.op), (node.right, node.left, _COMPARED[node.op])):
         found, value = subject_of(subject), fold(other)
         if found is not None and not found[0] and is_value(value):
             return Comparison(found[1], op, value)

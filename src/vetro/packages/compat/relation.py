@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vetro.muranopl.contracts.checks import conjuncts
 from vetro.muranopl.contracts.model import (
     Chain,
     Check,
@@ -27,7 +28,7 @@ from vetro.muranopl.contracts.model import (
 from vetro.muranopl.expressions import Literal
 from vetro.packages.compat.candidates import values_for
 from vetro.packages.compat.execution import Side, runs_alone, tried
-from vetro.packages.compat.predicates import Facts, conjuncts, follows, key, listed
+from vetro.packages.compat.predicates import Facts, follows, key, listed
 from vetro.yaql.parser import MURANO, parse
 
 #: Nested contracts that are related one by one; deeper ones are tried as a whole. Items of a list that is made up.
