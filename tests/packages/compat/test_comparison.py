@@ -238,3 +238,35 @@ def test_fifty_classes_take_seconds() -> None:
     done = compare(package(more=classes), package(more=changed))
     assert sum(one.level is Level.MAJOR for one in done.findings) == 50
     assert time.process_time() - began < 10
+
+
+def renamed(text: str, version: str = "2.0.0", name: str = "a.Store") -> Comparison:
+    """Store in version 1.2.3, and in a version whose authors use the vocabulary of upgrades."""
+    text = text.replace("m: io.murano.metadata.forms", "m: io.murano.metadata.forms, l: io.vetro.lifecycle")
+    more = {"a.Store": "", name: text}
+    return compare(package(), package(version, more, require={"io.vetro": "1"}))
+
+
+def test_a_renamed_property_is_no_break() -> None:
+    new = STORE.replace("port: {", "number: {Meta: [{l:Renamed: {from: port, to: 2.0.0}}], ")
+    found = {(f.element, f.code): f for f in renamed(new).findings}
+    finding = found.pop(("a.Store.port", "CMP120"))
+    assert finding.level is Level.MINOR and finding.message == "is called number now; environments are upgraded"
+    assert {(element, code) for element, code in found} == {("a", "CMP162"), ("a.Store.port", "CMP105")}
+    assert all(f.level is Level.MINOR for f in found.values())
+    # The contract is compared under the new name, and a step of an earlier version says nothing of this one.
+    narrowed = renamed(new.replace("check($ > 0), Default", "check($ > 1), Default"))
+    assert ("a.Store.port", "CMP112") in {(f.element, f.code) for f in narrowed.findings}
+    early = renamed(new.replace("to: 2.0.0", "to: 1.2.0"))
+    assert ("a.Store.port", "CMP110") in {(f.element, f.code) for f in early.findings}
+
+
+def test_a_class_that_replaces_one_is_compared_with_it() -> None:
+    new = STORE.replace("Name: Store", "Name: Shop\nMeta: {l:Replaces: {name: a.Store, to: 2.0.0}}")
+    done = renamed(new, name="a.Shop")
+    assert [(f.element, f.code) for f in done.findings] == [("a", "CMP162"), ("a.Store", "CMP107")]
+    assert done.level is Level.MINOR
+    narrowed = renamed(new.replace("  _inner", "  needed: {Contract: $.int().notNull()}\n  _inner"), name="a.Shop")
+    assert [(f.element, f.code) for f in narrowed.findings if f.level is Level.MAJOR] == [("a.Store.needed", "CMP115")]
+    gone = renamed(new.replace("name: a.Store", "name: a.Other"), name="a.Shop")
+    assert ("a.Store", "CMP100") in {(f.element, f.code) for f in gone.findings}

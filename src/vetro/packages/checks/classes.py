@@ -20,6 +20,7 @@ from vetro.muranopl.tools.fixtures import test_engine
 from vetro.muranopl.types.linker import misnamed
 from vetro.packages.checks.bodies import check_bodies, class_problem, place_of
 from vetro.packages.checks.values import check_meta, cut_values
+from vetro.packages.checks.version_steps import replaced_twice, version_step_problems
 from vetro.packages.yamltree import TreeError, read_documents
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
@@ -91,6 +92,7 @@ def _check_links(
 ) -> None:
     session = test_engine([package, *others], natives=natives).session()  # with the functions of test fixtures
     missing = _check_requirements(package, session, problems)
+    kinds: list[Any] = []
     for name, file in package.classes.items():
         if file in broken:
             continue
@@ -99,7 +101,8 @@ def _check_links(
         except VetroError as error:
             problems.append(as_problem(error, Position(package.classes[name], 1, 1)))
             continue
-        problems += [p for p in _check_class(package, session, name, decl) if not _follows(p, missing)]
+        problems += [p for p in _check_class(package, session, name, decl, kinds) if not _follows(p, missing)]
+    problems += replaced_twice(kinds)
 
 
 def _check_requirements(package: Any, session: Any, problems: list[Diagnostic]) -> set[str]:
@@ -126,18 +129,21 @@ def _follows(problem: Diagnostic, missing: set[str]) -> bool:
     return problem.code in ("MPL300", "MPL301") and any(f"package '{name}'" in problem.message for name in missing)
 
 
-def _check_class(package: Any, session: Any, name: str, decl: ClassDecl) -> Iterator[Diagnostic]:
+def _check_class(package: Any, session: Any, name: str, decl: ClassDecl, linked: list[Any]) -> Iterator[Diagnostic]:
+    """Findings in one class; it is added to ``linked`` where it could be linked."""
     try:
         kind = session.types.in_package(package, name)
         kind.properties  # noqa: B018 - raises for ambiguous properties
     except VetroError as error:
         yield as_problem(error, _blamed(package, decl, error))
         return
+    linked.append(kind)
     for position, use in _class_names(kind.decl):
         problem = class_problem(kind, use, position)
         if problem is not None:
             yield problem
     yield from check_meta(kind, session)
+    yield from version_step_problems(kind)
     yield from _contract_steps(kind)
     for imported in kind.decl.imports:
         problem = class_problem(kind, imported, decl.position)

@@ -15,6 +15,7 @@ from vetro.packages.errors import PackageError
 from vetro.packages.extensions.plugins import required_extensions
 from vetro.packages.load import load_path, open_package
 from vetro.packages.package import LoadedPackage
+from vetro.packages.version_steps import former_names, is_due
 from vetro.yaql.context import Limits
 
 #: Seconds of work for the values that are tried on a version.
@@ -82,17 +83,33 @@ def _spec(text: str | None) -> str:
 
 
 def _classes(package: LoadedPackage, before: dict[str, Any], after: dict[str, Any]) -> Iterator[Finding]:
+    successors = _successors(package, before, after)
     for name, kind in before.items():
-        if name not in after:
+        new = after.get(name) or successors.get(name)
+        if new is None:
             yield Finding("CMP100", Level.MAJOR, name, Text("is gone"), kind.decl.position)
             continue
-        for finding in ClassRules(kind, after[name]).findings():
-            if finding.code == "CMP102" and not _asked_for(finding, kind, after[name], before):
+        if new.name != name:
+            text = Text("is called {new} now; environments are upgraded", new=new.name)
+            yield Finding("CMP107", Level.MINOR, name, text, kind.decl.position, new.decl.position)
+        for finding in ClassRules(kind, new).findings():
+            if finding.code == "CMP102" and not _asked_for(finding, kind, new, before):
                 finding = replace(finding, level=Level.MINOR)
             yield finding
+    renamed = {kind.name for kind in successors.values()}
     for name, kind in after.items():
-        if name not in before:
+        if name not in before and name not in renamed:
             yield Finding("CMP106", Level.MINOR, name, Text("is new"), new=kind.decl.position)
+
+
+def _successors(package: LoadedPackage, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The classes that say that they were called otherwise in the old version, by that name."""
+    return {
+        one.before: kind
+        for kind in after.values()
+        for one in former_names(kind)
+        if one.before in before and is_due(one.to, package.version, kind.package.version)
+    }
 
 
 def _asked_for(finding: Finding, old: Any, new: Any, classes: dict[str, Any]) -> bool:

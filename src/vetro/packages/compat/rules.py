@@ -26,6 +26,7 @@ from vetro.packages.compat.execution import Side, runs_alone
 from vetro.packages.compat.findings import Finding, Level, shown
 from vetro.packages.compat.predicates import key
 from vetro.packages.compat.relation import Pair, Verdict, contract_key
+from vetro.packages.version_steps import is_due, renames
 
 _GIVEN = frozenset({PropertyUsage.IN, PropertyUsage.CONST, PropertyUsage.IN_OUT})
 _STORED = _GIVEN | {PropertyUsage.OUT}
@@ -51,6 +52,8 @@ class ClassRules:
     def __init__(self, old: Any, new: Any) -> None:
         self.old, self.new = old, new
         self.pair = Pair(Side(old), Side(new))
+        #: Names of properties in the old version -> those that they have in the new one.
+        self._renamed = _renamed(old, new)
 
     def findings(self) -> Iterator[Finding]:
         """Every difference of the class and of what it declares."""
@@ -59,7 +62,7 @@ class ClassRules:
             if not name.startswith("_"):
                 yield from self._property(prop.decl)
         for name, prop in self.new.own_properties.items():
-            if not name.startswith("_") and _property(self.old, name) is None:
+            if not name.startswith("_") and _property(self.old, name) is None and name not in self._renamed.values():
                 yield from self._new_property(prop.decl)
         for name, method in self.old.own_methods.items():
             if not name.startswith("_") and name != ".destroy" and method.decl is not None:
@@ -107,13 +110,16 @@ class ClassRules:
     # -- properties ----------------------------------------------------------------------------------------------------
 
     def _property(self, before: PropertyDecl) -> Iterator[Finding]:
-        member, found = f".{before.name}", _property(self.new, before.name)
+        member, found = f".{before.name}", _property(self.new, self._renamed.get(before.name, before.name))
         if found is None:
             yield self._found("CMP110", Level.MAJOR, Text("is gone"), member, before.position)
             return
         after: PropertyDecl = found.decl
         pair = Pair(self.pair.old, Side(found.declaring))
         places: dict[str, Any] = {"old": before.position, "new": after.position}
+        if before.name != after.name:
+            text = Text("is called {new} now; environments are upgraded", new=after.name)
+            yield self._found("CMP120", Level.MINOR, text, member, **places)
         if before.usage is not after.usage:
             level = Level.MINOR if (before.usage, after.usage) in _LOOSER else Level.MAJOR
             text = Text("was {before} and is {after}", before=before.usage.value, after=after.usage.value)
@@ -266,6 +272,22 @@ def takes_class(kind: Any, name: str) -> bool:
             if found is not None and found.name == name:
                 return True
     return False
+
+
+def _renamed(old: Any, new: Any) -> dict[str, str]:
+    """What the properties of a class are called that had another name, on the way from one version to the other."""
+    names = {name: name for name in old.properties}
+    before = {one.package.name: one.package.version for one in old.ancestors}
+    for one in (step for kind in reversed(new.ancestors) for step in _due(kind, before)):
+        for first, last in names.items():
+            if last == one.before:
+                names[first] = one.after
+    return {first: last for first, last in names.items() if first != last}
+
+
+def _due(kind: Any, before: dict[str, Any]) -> Iterator[Any]:
+    version = before.get(kind.package.name)
+    return (one for one in renames(kind) if version is not None and is_due(one.to, version, kind.package.version))
 
 
 def _property(kind: Any, name: str) -> Any:
