@@ -24,6 +24,10 @@ NOT_CLAIMED = {
     "test_a_floating_address_leads_to_its_server",
     "test_queues_are_those_of_the_environment",
     "test_a_command_is_told_apart_from_its_errors_and_ends_with_its_status",
+    "test_disks_come_back",
+    "test_what_was_changed_stays_without_a_snapshot",
+    "test_the_cloud_brings_an_environment_back",
+    "test_a_process_that_is_killed_in_the_middle_leaves_what_the_next_one_finishes",
     "test_a_terminal_has_a_size_and_ends_with_who_has_it",
 }
 

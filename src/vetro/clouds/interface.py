@@ -304,6 +304,72 @@ class Power(Protocol):
         ...  # pragma: no cover - protocol
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdable:
+    """A server or volume of an environment, and how a snapshot would keep it."""
+
+    id: str
+    name: str
+    kind: Literal["server", "volume"]
+    #: ``rows``, ``copy``, ``layer``, ``image``, ``snapshot``, or ``kept``: nothing of it can change. '': it cannot be
+    #: brought back, ``why`` not.
+    method: str = ""
+    #: Seconds for which it will not answer, about; 0: it runs on.
+    standstill: float = 0.0
+    #: Bytes that the snapshot takes at once; what is changed later comes on top.
+    bytes: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A server or volume that a snapshot keeps."""
+
+    id: str
+    name: str
+    kind: Literal["server", "volume"]
+    method: str
+    #: Seconds for which it did not answer, as measured.
+    standstill: float = 0.0
+
+
+@runtime_checkable
+class Snapshots(Protocol):
+    """A cloud that brings environments back as they were (`Capabilities.server_snapshots`).
+
+    An environment has one snapshot at a time, under a name that the caller chooses: letters, digits, hyphens,
+    underscores. While it has one, servers, volumes and floating addresses that an update deletes are stopped, taken off
+    the network and kept; they go on counting for the quotas.
+    """
+
+    def snapshot_report(self, owner: Owner) -> Sequence[Holdable]:
+        """Each server and volume: how it would be kept, or why it cannot be."""
+        ...  # pragma: no cover - protocol
+
+    def snapshot(self, owner: Owner, name: str) -> Sequence[Held]:
+        """Keeps disks, stacks with resources and outputs, addresses. The same name again finishes what was begun, and
+        changes nothing once it is done.
+
+        Raises `Conflict` while the environment has another snapshot, and `QuotaExceeded` where it would take too much;
+        nothing was done then.
+        """
+        ...  # pragma: no cover - protocol
+
+    def restore(self, owner: Owner, name: str) -> None:
+        """All as it was when the snapshot was made, under the same ids and addresses; what came after is removed. The
+        snapshot stays. What was broken off has to be done again before anything else can be done with the environment.
+
+        Raises `NotFound` where the environment has no such snapshot, `Conflict` where others use what came after.
+        """
+        ...  # pragma: no cover - protocol
+
+    def drop(self, owner: Owner, name: str) -> None:
+        """Keeps what is now, and removes what was kept besides. Nothing where there is no such snapshot. Raises
+        `Conflict` while a restore is not finished.
+        """
+        ...  # pragma: no cover - protocol
+
+
 @runtime_checkable
 class Cloud(Protocol):
     """One cloud with one or several regions; '' is the home region. May be used from several threads."""

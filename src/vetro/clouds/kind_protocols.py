@@ -33,6 +33,7 @@ class Capabilities:
     #: Volumes are there as records, or can be attached to servers.
     volumes: Literal["none", "record", "attach"] = "none"
     volume_snapshots: bool = False
+    #: Environments can be brought back as they were; such a cloud is a `Snapshots`.
     server_snapshots: bool = False
     #: Networks are made for the environment, or are those of the place.
     networks: Literal["own", "given", "none"] = "none"

@@ -124,7 +124,8 @@ def test_what_earlier_versions_shared_is_taken_over(make_world: Callable[..., Wo
         database.run("UPDATE records SET project = '' WHERE id = ?", (old[kind],))
         database.run("UPDATE addresses SET subnet = ? WHERE subnet = ?", (old[kind], id))
     database.run("DELETE FROM meta")
-    database.run("DROP TABLE leases")
+    for table in ("leases", "snapshots", "snapshot_rows"):
+        database.run(f"DROP TABLE {table}")
     database.run("PRAGMA user_version = 1")
     database.close()
     world.open()

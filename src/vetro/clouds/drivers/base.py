@@ -375,6 +375,40 @@ class CommandDriver(Protocol):
         ...  # pragma: no cover - protocol
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotMethod:
+    """How a driver keeps the disks of a server, and what that costs; see `Holdable`."""
+
+    method: str
+    standstill: float = 0.0
+    bytes: int = 0
+    #: The snapshot may take as much again as the server's disk has: that counts for the quota.
+    copies: bool = False
+
+
+@runtime_checkable
+class SnapshotDriver(Protocol):
+    """A driver that keeps the disks of servers as they are, under names."""
+
+    def snapshot_methods(self, servers: Collection[str]) -> Mapping[str, SnapshotMethod]:
+        """By id; one that it does not know is missing."""
+        ...  # pragma: no cover - protocol
+
+    def take_snapshot(self, server: str, name: str) -> None:
+        """Keeps the disks of a server (by id). It may be stopped afterwards, also if it ran: `start` goes on with the
+        same disks. Nothing when the server has a snapshot of this name.
+        """
+        ...  # pragma: no cover - protocol
+
+    def revert_to_snapshot(self, server: str, name: str) -> None:
+        """Stops the server and brings its disks back; the snapshot stays. Raises `DriverError` where there is none."""
+        ...  # pragma: no cover - protocol
+
+    def drop_snapshot(self, server: str, name: str) -> None:
+        """Keeps the disks as they are now, and forgets those of then. Nothing when there is none."""
+        ...  # pragma: no cover - protocol
+
+
 @runtime_checkable
 class Placement(Protocol):
     """A driver whose servers lie on one of several machines."""

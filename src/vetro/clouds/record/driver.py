@@ -23,6 +23,7 @@ from vetro.clouds.drivers.base import (
     ServerSpec,
     ServerStatus,
     Signal,
+    SnapshotMethod,
     VolumeSpec,
 )
 from vetro.clouds.interface import Owner
@@ -169,7 +170,8 @@ class RecordDriver:
         if rows:
             self.store.note("delete server", server, rows[0][0])
             with self.store.transaction():
-                self.store.run("DELETE FROM files WHERE server = ?", (server,))
+                for table in ("files", "snapshots", "snapshot_files"):
+                    self.store.run(f"DELETE FROM {table} WHERE server = ?", (server,))
                 # The name stays with its plans.
                 self.store.run(
                     "UPDATE servers SET status = 'DELETED', queue = NULL, spec = '{}' WHERE id = ?", (server,)
@@ -262,6 +264,60 @@ class RecordDriver:
         if "failure" in effects:
             return [Signal("FAILURE", "1", None, effects["failure"])]
         return [Signal("SUCCESS", "1", effects.get("data"))]
+
+    # -- SnapshotDriver --
+
+    def snapshot_methods(self, servers: Collection[str]) -> Mapping[str, SnapshotMethod]:
+        """See `SnapshotDriver.snapshot_methods`."""
+        return dict.fromkeys(self.statuses(servers), SnapshotMethod("rows"))
+
+    def take_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.take_snapshot`: what is written down of the server, its files and configurations."""
+        self._server(server)
+        with self.store.transaction():
+            if self.store.rows("SELECT 1 FROM snapshots WHERE server = ? AND name = ?", (server, name)):
+                return
+            self.store.note("take snapshot", server)
+            (row,) = self.store.rows("SELECT name, queue, ready, spec, console FROM servers WHERE id = ?", (server,))
+            configs = self.store.rows("SELECT * FROM configs WHERE server = ? ORDER BY rowid", (server,))
+            body = json.dumps({"server": row, "configs": configs})
+            self.store.run("INSERT INTO snapshots VALUES (?, ?, ?)", (server, name, body))
+            self.store.run(
+                "INSERT INTO snapshot_files SELECT server, ?, path, mode, data FROM files WHERE server = ?",
+                (name, server),
+            )
+
+    def revert_to_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.revert_to_snapshot`. The record of its plans stays."""
+        self._server(server)
+        with self.store.transaction():
+            found = self.store.rows("SELECT body FROM snapshots WHERE server = ? AND name = ?", (server, name))
+            if not found:
+                raise DriverError(f"the server {server} has no snapshot {name}")
+            body = json.loads(found[0][0])
+            self.store.note("revert to snapshot", server)
+            self.store.run(
+                "UPDATE servers SET status = 'SHUTOFF', name = ?, queue = ?, ready = ?, spec = ?, console = ?"
+                " WHERE id = ?",
+                (*body["server"], server),
+            )
+            self.store.run("DELETE FROM configs WHERE server = ?", (server,))
+            self.store.run_many("INSERT INTO configs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", body["configs"])
+            self.store.run("DELETE FROM files WHERE server = ?", (server,))
+            self.store.run(
+                "INSERT INTO files SELECT server, path, mode, data FROM snapshot_files"
+                " WHERE server = ? AND snapshot = ?",
+                (server, name),
+            )
+
+    def drop_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.drop_snapshot`."""
+        with self.store.transaction():
+            if self.store.run("DELETE FROM snapshots WHERE server = ? AND name = ?", (server, name)):
+                self.store.note("drop snapshot", server)
+            self.store.run("DELETE FROM snapshot_files WHERE server = ? AND snapshot = ?", (server, name))
+
+    # -- the channel --
 
     def channel(self, owner: Owner) -> RecordChannel:
         """See `ServerDriver.channel`."""

@@ -61,6 +61,7 @@ class RecordKind(DriverKind[RecordSettings]):
             shared_ips=True,
             resize=True,
             power=True,
+            server_snapshots=True,
             quota=True,
         )
 

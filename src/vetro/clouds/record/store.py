@@ -37,6 +37,14 @@ CREATE TABLE used (rule TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE calls (place INTEGER PRIMARY KEY, what TEXT NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL);
 """
 
+_SNAPSHOTS = """
+CREATE TABLE snapshots (
+    server TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (server, name)) WITHOUT ROWID;
+CREATE TABLE snapshot_files (
+    server TEXT NOT NULL, snapshot TEXT NOT NULL, path TEXT NOT NULL, mode INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (server, snapshot, path));
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedPlan:
@@ -64,7 +72,9 @@ class RecordStore(StateFile):
     """The file, and a way to wait for what others write into it."""
 
     _purpose = "for recording"
-    _schema = _SCHEMA
+    _schema = _SCHEMA + _SNAPSHOTS
+    _version = 2
+    _upgrades: Mapping[int, str] = {1: _SNAPSHOTS}
 
     def __init__(self, path: Path) -> None:
         """Opens or makes it. Raises `StateUnusable`."""

@@ -16,6 +16,7 @@ from typing import Any
 from vetro.clouds.drivers.values import IPNetwork, network
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
+from vetro.clouds.stacks.state.snapshot_rows import blocks_kept
 
 #: Seconds for which a block that was handed out stays reserved while no subnet takes it.
 _RESERVED = 3600.0
@@ -43,7 +44,7 @@ class Plan:
         )
         same = [net for net in [network(row[0])] if net.version == version] if row is not None else []
         here = [net for net in map(network, elsewhere) if net.version == version]
-        others = [*self._leased(project, version), *self._reserved(version, None, but_project=project)]
+        others = [*self._leased(project, version, project), *self._reserved(version, None, but_project=project)]
         for avoided in ([*own, *here, *others], [*own, *here], own):
             for found in (*same, *self._blocks(version, name)):
                 if not _overlaps(found, avoided):
@@ -58,7 +59,11 @@ class Plan:
         this machine uses it otherwise (``elsewhere``): then it leads there.
         """
         net = network(subnet["cidr"])
-        if self.leased(subnet["id"]) or not handed_out(self._settings, net) or _overlaps(net, self._leased(None, 4)):
+        if (
+            self.leased(subnet["id"])
+            or not handed_out(self._settings, net)
+            or _overlaps(net, self._leased(None, 4, project))
+        ):
             return
         if _overlaps(net, map(network, elsewhere())):
             return
@@ -104,9 +109,12 @@ class Plan:
             if (net := network(cidr)).version == version
         ]
 
-    def _leased(self, but: str | None, version: int) -> list[IPNetwork]:
+    def _leased(self, but: str | None, version: int, project: str) -> list[IPNetwork]:
+        """Leases of others than ``but``, and what snapshots of others than the project will want back."""
         rows = self._database.rows("SELECT cidr, project FROM leases")
-        return [net for cidr, whose in rows if whose != but if (net := network(cidr)).version == version]
+        kept = blocks_kept(self._database, project)
+        found = [*(cidr for cidr, whose in rows if whose != but), *kept]
+        return [net for net in map(network, found) if net.version == version]
 
 
 def _overlaps(net: IPNetwork, others: Iterable[IPNetwork]) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.clouds.drivers import values
-from vetro.clouds.interface import CloudError, Conflict
+from vetro.clouds.interface import CloudError, Conflict, Owner
 from vetro.clouds.stacks.state.database import Database
+from vetro.clouds.stacks.state.snapshot_rows import addresses_kept
 
 #: Places of a subnet that are handed out at most: SQLite's integers end, and nobody needs more.
 _LAST_PLACE = 1 << 62
@@ -47,14 +48,19 @@ class Addresses:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def take(self, subnet: Mapping[str, Any], holder: str, wanted: str | None = None) -> str:
-        """An address for ``holder`` (an id), the wanted one or the next. Raises `NoAddressLeft`, `Conflict`."""
+    def take(self, subnet: Mapping[str, Any], holder: str, owner: Owner, wanted: str | None = None) -> str:
+        """An address for ``holder`` (an id), the wanted one or the next. Raises `NoAddressLeft`, `Conflict`.
+
+        Those that a snapshot will want back go to nobody; by name its own environment has them.
+        """
         net = network_of(subnet)
         if wanted is not None:
             address = values.address(wanted)
             if address not in net:
                 raise Conflict(f"the address {wanted} is not in the subnet {net}")
             place = int(address) - int(net.network_address)
+            if place in addresses_kept(self._database, subnet["id"], owner):
+                raise Conflict(f"the address {wanted} is kept for the snapshot of another environment")
             self._put(subnet, place, holder, str(address))
             return str(address)
         gateway = subnet.get("gateway_ip")
@@ -74,17 +80,17 @@ class Addresses:
         row = self._database.row(
             "SELECT max(place) FROM addresses WHERE subnet = ? AND place BETWEEN ? AND ?", (subnet, first, last)
         )
-        highest = row[0] if row is not None and row[0] is not None else first - 1
+        kept = [place for place in addresses_kept(self._database, subnet) if first <= place <= last]
+        highest = max([first - 1, *kept, *(row[:1] if row is not None and row[0] is not None else ())])
         place = highest + 1 + (highest + 1 == gateway)
         if place <= last:
             return int(place)
         # The end was reached: look for what was given back.
         used = self._database.rows(
-            "SELECT place FROM addresses WHERE subnet = ? AND place BETWEEN ? AND ? ORDER BY place",
-            (subnet, first, last),
+            "SELECT place FROM addresses WHERE subnet = ? AND place BETWEEN ? AND ?", (subnet, first, last)
         )
         expected = first
-        for (place,) in used:
+        for place in sorted({*kept, *(place for (place,) in used)}):
             expected += expected == gateway
             if place > expected:
                 return expected

@@ -22,6 +22,8 @@ from vetro.clouds.interface import (
     CloudError,
     CloudWait,
     Command,
+    Held,
+    Holdable,
     NotAvailable,
     NotFound,
     Owner,
@@ -258,6 +260,22 @@ class StackCloud:
         """See `Power.power`."""
         self._stacks.power(owner, server, action)
 
+    def snapshot_report(self, owner: Owner) -> Sequence[Holdable]:
+        """See `Snapshots.snapshot_report`."""
+        return self._stacks.snapshots.report(owner)
+
+    def snapshot(self, owner: Owner, name: str) -> Sequence[Held]:
+        """See `Snapshots.snapshot`."""
+        return self._stacks.snapshots.take(owner, name)
+
+    def restore(self, owner: Owner, name: str) -> None:
+        """See `Snapshots.restore`."""
+        self._stacks.snapshots.restore(owner, name)
+
+    def drop(self, owner: Owner, name: str) -> None:
+        """See `Snapshots.drop`."""
+        self._stacks.snapshots.drop(owner, name)
+
     def network(self, owner: Owner, region: str, query: str, args: Mapping[str, Any]) -> Any:
         """See `Cloud.network`."""
         return Networking(self._services, owner, region_named(self._settings, region)).answer(query, args)
@@ -392,7 +410,9 @@ class _Known(Container[str]):
         self._kind = kind
 
     def __contains__(self, id: object) -> bool:
-        return self._database.row("SELECT 1 FROM records WHERE id = ? AND kind = ?", (str(id), self._kind)) is not None
+        there = "SELECT 1 FROM records WHERE id = ? AND kind = ?"
+        kept = "SELECT 1 FROM snapshot_rows WHERE id = ? AND part = 'records' AND json_extract(body, '$.kind') = ?"
+        return self._database.row(f"{there} UNION ALL {kept}", (str(id), self._kind) * 2) is not None
 
 
 def _of(server: Record, owner: Owner) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +25,11 @@ from vetro.clouds.stacks.convergence.live import LiveStack
 from vetro.clouds.stacks.default_networks import ensure_defaults
 from vetro.clouds.stacks.listing import region_named
 from vetro.clouds.stacks.services import Services
+from vetro.clouds.stacks.snapshots import EnvironmentSnapshots
 from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.clouds.stacks.state.locks import StackLocks
 from vetro.clouds.stacks.state.rows import StackRow, State
+from vetro.clouds.stacks.state.snapshot_rows import named_by_another, refuse_unfinished
 from vetro.library.stackdata import EMPTY, Part, changed_digest, whole_of
 
 
@@ -38,6 +40,7 @@ class Stacks:
         self.services = services
         self.interpreter = Interpreter(services)
         self._locks = StackLocks(services.directory / "locks", services.waits)
+        self.snapshots = EnvironmentSnapshots(services, self._locks, self.interpreter.forget)
 
     def read(self, owner: Owner, region: str, name: str, *, settled: bool) -> StackState | None:
         """See `Cloud.read_stack`."""
@@ -72,7 +75,7 @@ class Stacks:
         """Starts the servers of all stacks of an environment that ended by themselves; their names."""
         started = []
         for row in self.interpreter.rows.of_owner(owner):
-            with self._locks.held(owner, row.region, row.name):
+            with self._operating(owner, row.region, row.name):
                 gone = restart.ended(self.services, row.id)
                 restart.start_again(self.services, gone)
                 started += [str(server["name"]) for server in gone]
@@ -81,8 +84,15 @@ class Stacks:
     def power(self, owner: Owner, server: str, action: PowerAction) -> None:
         """See `vetro.clouds.interface.Power.power`."""
         row, item = restart.found(self.services, owner, server)
-        with self._locks.held(owner, row.region, row.name):
+        with self._operating(owner, row.region, row.name):
             restart.switch(self.services, item, action)
+
+    @contextlib.contextmanager
+    def _operating(self, owner: Owner, region: str, name: str) -> Iterator[None]:
+        """Waits for the lock of a stack and holds it. Raises `Conflict` while a snapshot is being made or restored."""
+        with self._locks.held(owner, region, name):
+            refuse_unfinished(self.services.database, owner)
+            yield
 
     def _own(self, owner: Owner, region: str, name: str) -> StackRow | None:
         row = self.interpreter.rows.find(owner.project, region, name)
@@ -111,9 +121,10 @@ class Stacks:
         except ValueInvalid as error:
             raise TemplateInvalid(f"a stack cannot have the name {short(name)}: {error}") from None
         ensure_defaults(self.services.database, self.services.settings, region, owner.project)
-        with self._locks.held(owner, region, name):
+        with self._operating(owner, region, name):
             row = self.interpreter.rows.find(owner.project, region, name)
-            if row is not None and row.owner.environment != owner.environment:
+            taken = row is None and named_by_another(self.services.database, owner, region, name)
+            if taken or (row is not None and row.owner.environment != owner.environment):
                 raise Taken(f"there is a stack '{name}' of another environment in this project; use another name")
             if row is None:
                 if change.base not in (None, EMPTY):
@@ -168,7 +179,7 @@ class Stacks:
         region = region_named(self.services.settings, region)
         if self._own(owner, region, name) is None:
             return
-        with self._locks.held(owner, region, name):
+        with self._operating(owner, region, name):
             row = self._own(owner, region, name)
             if row is not None:
                 self._remove(row)

@@ -28,6 +28,11 @@ _SCHEMA = (
 )
 _THERE = "SELECT 1 FROM sqlite_master WHERE name = 'reserved'"
 _USED = "SELECT quota, sum(amount) FROM reserved WHERE project = ? GROUP BY quota"
+#: Servers, volumes and addresses that are only a snapshot's; what else there was is made anew when it is restored.
+_NOT_KEPT = (
+    "NOT (quota != 'networks' AND EXISTS (SELECT 1 FROM snapshot_rows WHERE snapshot_rows.id = reserved.id"
+    " AND part = 'records'))"
+)
 #: Seconds that a reader waits for whoever writes.
 _PATIENCE = 2.0
 #: Quota -> kind of the record, and how much one is.
@@ -120,8 +125,8 @@ def lower(database: StateFile, id: str, needs: Needs) -> None:
 
 
 def give_back(database: StateFile, id: str) -> None:
-    """A thing is not there any more."""
-    database.run("DELETE FROM reserved WHERE id = ?", (id,))
+    """A thing is not there any more. What a snapshot keeps of it goes on counting."""
+    database.run(f"DELETE FROM reserved WHERE id = ? AND {_NOT_KEPT}", (id,))
 
 
 def give_back_unmade(database: StateFile, ids: Iterable[str]) -> None:
@@ -134,6 +139,7 @@ def give_back_unmade(database: StateFile, ids: Iterable[str]) -> None:
 def forget(database: StateFile, stack: str) -> None:
     """All that a stack reserved for things that there are not; what its deletion keeps goes on counting."""
     database.run(
-        "DELETE FROM reserved WHERE stack = ? AND NOT EXISTS (SELECT 1 FROM records WHERE records.id = reserved.id)",
+        "DELETE FROM reserved WHERE stack = ? AND NOT EXISTS (SELECT 1 FROM records WHERE records.id = reserved.id)"
+        f" AND {_NOT_KEPT}",
         (stack,),
     )

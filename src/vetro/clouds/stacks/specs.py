@@ -177,3 +177,14 @@ def changed_server(services: Services, things: Inventory, server_id: str) -> Non
         server = things.find("server", server_id)
         if server is not None and server["status"] == "ACTIVE":
             services.driver.update(server_spec(things, server))
+
+
+def set_aside(services: Services, things: Inventory, server: Record) -> None:
+    """Stops a server and takes it off its networks; its disks stay. Nothing where the driver does not know it.
+
+    The caller holds its lock.
+    """
+    if not services.driver.statuses([server["id"]]):
+        return
+    services.driver.stop(server["id"])
+    services.driver.update(server_spec(things, {**server, "ports": [], "volumes": []}))

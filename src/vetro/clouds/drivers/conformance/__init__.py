@@ -32,6 +32,7 @@ from vetro.clouds.drivers.conformance.facets import (
     Quotas,
     Volumes,
 )
+from vetro.clouds.drivers.conformance.snapshots import Snapshots
 
 __all__ = ["OWNER", "DriverConformance"]
 
@@ -50,6 +51,7 @@ class DriverConformance(
     FloatingAddresses,
     Agents,
     Quotas,
+    Snapshots,
     Claims,
 ):
     """The core part and all facets. Set `kind`, and give the `listing` of its backend."""

@@ -14,7 +14,7 @@ from unittest import SkipTest
 
 from vetro.clouds.drivers.base import DriverError, NetworkSpec, NicSpec, ServerDriver, ServerSpec, SubnetSpec
 from vetro.clouds.drivers.specification import Specification
-from vetro.clouds.interface import Cloud, Owner, StackChange, StackState
+from vetro.clouds.interface import Cloud, Owner, ServerState, StackChange, StackState
 from vetro.clouds.kind_protocols import Capabilities, Place
 from vetro.library.stackdata import difference, digest_of, parts_of
 
@@ -168,7 +168,7 @@ class DriverCase:
     def _status(self, driver: ServerDriver, spec: ServerSpec) -> str | None:
         return driver.statuses([spec.id]).get(spec.id)
 
-    def _file(self, driver: ServerDriver, spec: ServerSpec, path: str) -> bytes:
+    def _file(self, driver: ServerDriver, spec: ServerSpec | ServerState, path: str) -> bytes:
         """A file, once it is there."""
         end = time.monotonic() + self.patience
         while True:

@@ -27,6 +27,7 @@ from vetro.clouds.drivers.base import (
     SecurityRule,
     ServerDriver,
     ServerSpec,
+    SnapshotDriver,
     SubnetSpec,
     VolumeSpec,
 )
@@ -554,13 +555,13 @@ class Claims(DriverCase):
     """Capabilities for which a driver has to offer an interface."""
 
     def test_nothing_is_claimed_without_an_interface(self) -> None:
-        """Several machines need `Placement`, journals `JournalDriver`, commands `CommandDriver`; consoles that are
-        terminals and snapshots of servers have no interface for drivers yet.
+        """Several machines need `Placement`, journals `JournalDriver`, commands `CommandDriver`, snapshots of servers
+        `SnapshotDriver`; consoles that are terminals have no interface for drivers yet.
 
         Whoever can start and stop servers at all says so: every driver can.
         """
         able = self._able()
-        assert able.consoles != "terminal" and not able.server_snapshots
+        assert able.consoles != "terminal"
         assert able.power
         self.check()
         with self._folder() as folder:
@@ -569,5 +570,6 @@ class Claims(DriverCase):
                 assert able.members == hasattr(driver, "member"), "members are claimed where Placement is there"
                 assert able.journals == isinstance(driver, JournalDriver)
                 assert able.commands == isinstance(driver, CommandDriver)
+                assert able.server_snapshots == isinstance(driver, SnapshotDriver)
             finally:
                 driver.close()

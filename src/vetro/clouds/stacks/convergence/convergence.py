@@ -10,12 +10,13 @@ from vetro.clouds.drivers.base import NotingDriver
 from vetro.clouds.interface import CloudError
 from vetro.clouds.stacks import reservations
 from vetro.clouds.stacks.convergence.live import LiveStack
-from vetro.clouds.stacks.convergence.quota_needs import needs_of, resource_id
+from vetro.clouds.stacks.convergence.quota_needs import fresh_id, needs_of
 from vetro.clouds.stacks.convergence.removal import Removal, failed_text
 from vetro.clouds.stacks.convergence.schedule import Job, work
 from vetro.clouds.stacks.convergence.scope import LiveScope
 from vetro.clouds.stacks.state.batch import Collecting
 from vetro.clouds.stacks.state.rows import State
+from vetro.clouds.stacks.state.snapshot_rows import refuse_unfinished
 from vetro.clouds.stacks.templates.functions import Unknown, resolve, truth
 from vetro.clouds.stacks.templates.graph import closure
 from vetro.clouds.stacks.types.base import Call, ResourceType, checked
@@ -54,6 +55,7 @@ class Convergence:
 
     def _start(self, put: Mapping[Part, Any], drop: list[Part], digest: str) -> None:
         row, now = self.live.row, self.interpreter.services.clock()
+        refuse_unfinished(self.database, row.owner)  # from here on who makes a snapshot sees the stack, and waits
         self._reserve(self.live.quota_needs)
         # Whoever came to no end before left what he had reserved.
         self._ended = row.generation == 0 or row.status.endswith("_COMPLETE")
@@ -176,10 +178,7 @@ class Convergence:
         """A resource that is to be made. Its id follows from stack and name: repeated runs end in the same model."""
         live = self.live
         live.place += 1
-        count = 0
-        while (id := resource_id(live.row.id, name, count)) in live.old:
-            count += 1
-        return State(id, name, type_name, properties=props, place=live.place)
+        return State(fresh_id(live, name, self.database), name, type_name, properties=props, place=live.place)
 
     def _retire(self, state: State, handler: ResourceType) -> None:
         """Its successor gets what only one can have; it is removed when all others point to the successor."""

@@ -7,7 +7,9 @@ from typing import Any
 
 from vetro.clouds.interface import CloudError
 from vetro.clouds.stacks.convergence.live import LiveStack, TemplateScope
+from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory, fixed_id
+from vetro.clouds.stacks.state.snapshot_rows import holds
 from vetro.clouds.stacks.templates.functions import Unknown, resolve
 from vetro.clouds.stacks.templates.limits import MOST_RESOURCES
 
@@ -50,11 +52,19 @@ def plan(live: LiveStack, things: Inventory) -> None:
         if not live.enabled(name):
             continue
         state, type_name = live.states.get(name), live.types[name]
-        id = state.id if state is not None else resource_id(live.row.id, name)
+        id = state.id if state is not None else fresh_id(live, name, things.database)
         if type_name in _COUNTED:
             live.quota_needs[id] = _needs(live, type_name, live.definitions[name].properties, things)
         elif type_name == _GROUP:
             live.quota_needs.update(_group(live, name, id, things))
+
+
+def fresh_id(live: LiveStack, name: str, database: Database) -> str:
+    """The first id of a resource that neither one to be removed has, nor one that a snapshot keeps."""
+    count = 0
+    while (id := resource_id(live.row.id, name, count)) in live.old or holds(database, id):
+        count += 1
+    return id
 
 
 def resource_id(stack: str, name: str, count: int = 0) -> str:

@@ -50,6 +50,17 @@ _LEASES = """
 CREATE TABLE leases (cidr TEXT PRIMARY KEY, project TEXT NOT NULL, subnet TEXT NOT NULL UNIQUE) WITHOUT ROWID;
 """
 
+#: One snapshot at most for an environment; of its rows ``id`` is what others look for: an id, a subnet, a CIDR, a name.
+_SNAPSHOTS = """
+CREATE TABLE snapshots (
+    project TEXT NOT NULL, environment TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, created REAL NOT NULL,
+    PRIMARY KEY (project, environment)) WITHOUT ROWID;
+CREATE TABLE snapshot_rows (
+    project TEXT NOT NULL, environment TEXT NOT NULL, part TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX snapshot_rows_by_environment ON snapshot_rows (project, environment, part);
+CREATE INDEX snapshot_rows_by_id ON snapshot_rows (id, part);
+"""
+
 
 class Elsewhere(Protocol):
     """Another cloud, whose records this one has, too: it plays it in a plan. Raises `CloudError`."""
@@ -71,9 +82,9 @@ class Database(StateFile):
     """Stacks, what they consist of, and what servers, networks and addresses there are."""
 
     _purpose = "as the state of a cloud"
-    _schema = _SCHEMA + _LEASES
-    _version = 2
-    _upgrades: Mapping[int, str] = {1: _LEASES}
+    _schema = _SCHEMA + _LEASES + _SNAPSHOTS
+    _version = 3
+    _upgrades: Mapping[int, str] = {1: _LEASES, 2: _SNAPSHOTS}
     # What a power cut took from here would be on this machine all the same, and belong to nobody.
     _pragmas = ("synchronous = FULL", "cache_size = -16384", "temp_store = MEMORY", "wal_autocheckpoint = 4000")
 

@@ -126,7 +126,7 @@ class StateFile:
         finally:
             self._lock.release()
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
+    def run(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> int:
         """Makes one statement; the number of rows it changed."""
         with self._lock:
             return self._connection.execute(sql, values).rowcount
@@ -136,12 +136,12 @@ class StateFile:
         with self._lock:
             self._connection.executemany(sql, rows)
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """All rows that a query finds."""
         with self._lock:
             return self._connection.execute(sql, values).fetchall()
 
-    def row(self, sql: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+    def row(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> tuple[Any, ...] | None:
         """The first row that a query finds."""
         with self._lock:
             found: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()

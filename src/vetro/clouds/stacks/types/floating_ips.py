@@ -62,7 +62,7 @@ class FloatingIP(ResourceType):
                 "project_id": call.owner.project,
                 "floating_network_id": network["id"],
                 "floating_ip_address": call.services.addresses.take(
-                    subnet, call.id, call.props.get("floating_ip_address")
+                    subnet, call.id, call.owner, call.props.get("floating_ip_address")
                 )
                 if (there := call.things.find("floatingip", call.id)) is None
                 else there["floating_ip_address"],

@@ -41,7 +41,7 @@ def make_port(
         subnet = call.things.get("subnet", ref) if ref else _holding(subnets, wanted.get("ip_address"))
         if subnet["network_id"] != network["id"]:
             raise Conflict(f"the subnet '{subnet['name']}' is not in the network '{network['name']}'")
-        address = call.services.addresses.take(subnet, id, wanted.get("ip_address"))
+        address = call.services.addresses.take(subnet, id, call.owner, wanted.get("ip_address"))
         addresses.append({"subnet_id": subnet["id"], "ip_address": address})
     record = {
         "id": id,

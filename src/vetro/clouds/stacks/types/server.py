@@ -12,8 +12,9 @@ from vetro.clouds.drivers.base import ServerSpec
 from vetro.clouds.drivers.needs import Needs
 from vetro.clouds.guest.agent_queue import agent_queue
 from vetro.clouds.interface import Conflict
-from vetro.clouds.stacks.specs import need_network, server_spec, user_data_id
+from vetro.clouds.stacks.specs import need_network, server_spec, set_aside, user_data_id
 from vetro.clouds.stacks.state.inventory import Inventory, Record
+from vetro.clouds.stacks.state.snapshot_rows import holds
 from vetro.clouds.stacks.templates.functions import text_of
 from vetro.clouds.stacks.types.base import (
     Call,
@@ -355,9 +356,16 @@ class Server(ResourceType):
         return "server", server_text(call.props.get("name") or call.physical_name, action)
 
     def delete(self, call: Call) -> None:
-        """The driver removes the server; ports that were its own go, others are free again."""
+        """The driver removes the server; ports that were its own go, others are free again.
+
+        One that a snapshot keeps is only switched off, and taken off its networks.
+        """
         with call.services.alone(call.id):
-            call.services.driver.delete(call.id)
+            there = call.things.find("server", call.id)
+            if not holds(call.services.database, call.id):
+                call.services.driver.delete(call.id)
+            elif there is not None:
+                set_aside(call.services, call.things, there)
             with call.services.database.transaction():
                 record = call.things.find("server", call.id)
                 call.services.database.run("DELETE FROM queues WHERE server = ?", (call.id,))

@@ -10,6 +10,7 @@ from vetro.clouds.drivers.needs import Needs
 from vetro.clouds.interface import Conflict
 from vetro.clouds.stacks.specs import server_spec, volume_spec
 from vetro.clouds.stacks.state.inventory import Inventory, Record
+from vetro.clouds.stacks.state.snapshot_rows import holds
 from vetro.clouds.stacks.types.base import Call, Prop, PropertyInvalid, ResourceType
 from vetro.clouds.stacks.types.server import attachment, metadata
 
@@ -99,13 +100,14 @@ class Volume(ResourceType):
         call.services.driver.ensure_volume(volume_spec(record))
 
     def delete(self, call: Call) -> None:
-        """Raises `Conflict` while a server has it."""
+        """Raises `Conflict` while a server has it. What a snapshot keeps of it stays with the driver."""
         record = call.things.find("volume", call.id)
         if record is None:
             return
         if record["attachments"]:
             raise Conflict(f"the volume {call.id} is attached to the server {record['attachments'][0]['server_id']}")
-        call.services.driver.delete_volume(call.id)
+        if not holds(call.services.database, call.id):
+            call.services.driver.delete_volume(call.id)
         call.things.delete(call.id)
 
     def value(self, call: Call, name: str) -> Any:
