@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from vetro.clouds.errors import CloudError
@@ -19,6 +20,8 @@ from vetro.engine.task.lifecycle_meta import lifecycle_meta
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.power_methods import PowerMethods
 from vetro.engine.task.task import Task
+from vetro.engine.upgrading.migrating import NoEffects
+from vetro.engine.upgrading.upgrade import Table, Wanted, upgraded
 from vetro.engine.warning_notes import WarningNotes
 from vetro.model.environment import Environment
 from vetro.muranopl.api import Engine
@@ -31,6 +34,8 @@ from vetro.yaql.values import freeze
 
 #: The largest single value may take this part of the task's memory.
 VALUE_SHARE = 4
+#: What chance begins with in migrations, always.
+MIGRATION_SEED = "migration"
 
 
 _SWITCHING = {
@@ -191,6 +196,22 @@ class Performance:
     def check_model(self, session: Session) -> tuple[Any, Any]:
         """The errors of the model; see `vetro.engine.models.check_model`."""
         return None, {"errors": check_model(session, self.task.model)}
+
+    def migrate(self, session: Session) -> tuple[Any, Any]:
+        """The model with its objects in other versions; see `vetro.engine.upgrading.upgrade.upgraded`."""
+        task = replace(self.task, seed=MIGRATION_SEED)  # what comes of it must not depend on who asks
+
+        def opened(table: Table) -> Session:
+            chosen = [p for p in self.packages if p.name not in table or str(p.version) in table[p.name]]
+            made = session_for(task, chosen, NoEffects(), self.installation)
+            made.resolver.load_fixations(table)
+            return made
+
+        try:
+            wanted = Wanted(**self.task.args)
+        except TypeError as error:
+            raise BadTask(Text("the arguments of a task of kind 'migrate': {error}", error=error)) from None
+        return None, upgraded(self.task.model, wanted, opened)
 
     def lifecycle(self, session: Session) -> tuple[Any, Any]:
         """What classes declare about the health of their objects; see `vetro.engine.task.task.Kind`."""
@@ -377,5 +398,6 @@ KINDS: dict[str, Callable[[Performance, Session], tuple[Any, Any]]] = {
     "suggest": Performance.suggest,
     "check_model": Performance.check_model,
     "lifecycle": Performance.lifecycle,
+    "migrate": Performance.migrate,
     "power": Performance.power,
 }

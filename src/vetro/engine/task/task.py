@@ -21,6 +21,10 @@ from typing import Any, Literal
 #: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}], "methods": [{"name",
 #: property: value}]}}`` of those that declare something.
 #:
+#: ``migrate``: the draft that takes ``model`` to other versions of its packages; ``args`` are the fields of
+#: `vetro.engine.upgrading.upgrade.Wanted`, ``packages`` those before and after. Migrations of packages run, without
+#: effects, and chance and time are always the same. The result is that of `vetro.engine.upgrading.upgrade.upgraded`.
+#:
 #: ``power``: starts and stops servers, as ``power`` says. Where its steps say what they are ``of`` (the action that was
 #: asked for), methods of the objects of ``model`` are called before and after them.
 #:
@@ -36,6 +40,7 @@ Kind = Literal[
     "suggest",
     "check_model",
     "lifecycle",
+    "migrate",
     "power",
     "questions",
 ]

@@ -1,0 +1,124 @@
+"""`upgraded`: an object model and the versions that its packages are to have -> a draft, and what became of what.
+
+Deterministic: the same model, packages, versions and answers give the same draft. The model is not changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from vetro.diagnostics import Text, encode_messages
+from vetro.engine.upgrading.objects import Objects
+from vetro.engine.upgrading.questions import answer, questions
+from vetro.model.environment import deployed_objects
+from vetro.model.header import label_of, type_of
+from vetro.model.tree import by_id
+from vetro.muranopl.declarations.versions import parse_version
+from vetro.muranopl.session import Session
+from vetro.packages.version_steps import lifecycle, text_in
+
+#: Package -> the versions of it that an environment uses.
+Table = Mapping[str, Sequence[str]]
+#: A session over exactly the packages of a table.
+Open = Callable[[Table], Session]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be upgraded, and what was said about it."""
+
+    #: The versions before, and those that the environment is to use: also the old ones that something still needs.
+    before: Table
+    after: Table
+    #: Package -> the version that its objects get.
+    target: Mapping[str, str]
+    #: Ids of the objects that move, with all that they own; None: every object.
+    objects: Sequence[str] | None = None
+    #: Id -> property -> value.
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: [id, property] whose values may be lost.
+    drops: Sequence[Sequence[str]] = ()
+
+
+def upgraded(model: Mapping[str, Any], wanted: Wanted, open_session: Open) -> dict[str, Any]:
+    """{objects, base, attributes, packages, report}, plain data.
+
+    ``objects`` is the root of the draft, ``base`` what is deployed as it would be in the new versions: what of it the
+    draft does not repeat was changed. ``attributes`` and ``packages`` are ``Attributes`` and ``SystemData.Packages`` of
+    the draft. The report is {objects, asked, removed, problems, not_restorable, guard, ready}; the draft may be
+    deployed when it is ``ready``.
+
+    Raises `MigrationFailed`, and what linking the classes of packages raises.
+    """
+    target = {name: parse_version(version) for name, version in wanted.target.items()}
+    old, new = open_session(wanted.before), open_session(wanted.after)
+    there = deployed_objects(model)
+    moving = Objects(old, new, target, wanted.objects)
+    root = moving.tree(model.get("Objects"))
+    deployed = Objects(old, new, target, wanted.objects)
+    base = None if there is None else deployed.tree(there)
+    unknown = answer(root, wanted.answers, moving.types)
+    answer(base, wanted.answers, moving.types)
+    used = (model.get("SystemData") or {}).get("Packages") or {}
+    packages = {**used, **{name: list(versions) for name, versions in wanted.after.items()}}
+    former = {**deployed.former, **moving.former}
+    rows = [_row(row, former) for row in model.get("Attributes") or ()]
+    draft = {"Objects": root, "Attributes": rows, "SystemData": {"Packages": packages}}
+    asked, problems = questions(open_session(wanted.after), draft, moving.types)
+    problems = [*moving.problems, *(one for one in problems if one not in moving.problems)]
+    problems += [{"object": own, "name": None, "message": _no_property(own, name)} for own, name in unknown]
+    confirmed = {(str(own), str(name)) for own, name in wanted.drops}
+    for item in moving.moved:
+        for value in item.dropped:
+            value["confirmed"] = (item.id, value["name"]) in confirmed
+    lost = any(value["lost"] and not value["confirmed"] for item in moving.moved for value in item.dropped)
+    report = {
+        "objects": [asdict(item) for item in moving.moved],
+        "asked": asked,
+        "removed": _removed(model.get("Objects"), root),
+        "problems": problems,
+        **_declared(moving),
+        "ready": not (asked or problems or lost) and bool(moving.moved),
+    }
+    return {
+        "objects": root,
+        "base": base,
+        "attributes": rows,
+        "packages": packages,
+        "report": encode_messages(report),
+    }
+
+
+def _row(row: Any, former: Mapping[str, Mapping[str, str]]) -> Any:
+    """A row of ``Attributes``, [id, class, name, value], with what its class is called now."""
+    if not isinstance(row, (list, tuple)) or len(row) != 4:
+        return row
+    own, owner, name, value = row
+    return [own, former.get(str(own), {}).get(str(owner), owner), name, value]
+
+
+def _removed(before: Any, after: Any) -> list[dict[str, str]]:
+    kept = by_id(after)
+    return [
+        {"id": own, "type": type_of(obj), "name": label_of(obj)}
+        for own, obj in by_id(before).items()
+        if own not in kept
+    ]
+
+
+def _declared(moving: Objects) -> dict[str, Any]:
+    """What the authors of the new classes say of updates."""
+    bases = {base.key: base for item in moving.moved for base in moving.types[item.id].ancestors}
+    lost: dict[str, None] = {}
+    guard = False
+    for base in bases.values():
+        for decl in lifecycle(base, base.decl.meta, "NotRestorable"):
+            lost.setdefault(text_in(decl, "what") or base.name)
+        guard = guard or any(text_in(d, "guard") == "required" for d in lifecycle(base, base.decl.meta, "Update"))
+    return {"not_restorable": list(lost), "guard": guard}
+
+
+def _no_property(own: str, name: str) -> Text:
+    return Text("object '{id}' has no property '{name}' that can be given", id=own, name=name)
