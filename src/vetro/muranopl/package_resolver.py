@@ -95,6 +95,7 @@ class PackageResolver:
         self._with_class: dict[str, dict[str, _Versions]] = {}
         self._found: dict[str, dict[VersionSpec, Package]] = {}
         self._from: dict[tuple[str, Version, str], Package] = {}
+        self._bound: dict[str, Mapping[str, str]] = {}
         if fixations:
             self.load_fixations(fixations)
 
@@ -112,6 +113,37 @@ class PackageResolver:
                 )
             self._fixed.setdefault(name, set()).update(parse_version(v) for v in listed or ())
         self._found.clear()
+
+    def bind(self, requirements: Mapping[str, Mapping[str, str]]) -> None:
+        """Has packages get what a lock says instead of a choice: NAME/VERSION -> the package (or, for one that states
+        no requirements, the class) that its code asks for -> NAME/VERSION. What is not there is chosen as ever."""
+        self._bound.update(requirements)
+        self._from.clear()
+
+    def find_required(self, package: Package, name: str, spec: SpecLike) -> Package:
+        """What a package gets for its requirement ``name``: by `bind`, else the best. Raises `PackageNotFound`."""
+        found = self._bound_to(package, name, parse_spec(spec))
+        return self.use(self._pick(name, parse_spec(spec)) if found is None else found)
+
+    def find_referenced(self, package: Package, class_name: str, spec: SpecLike) -> Package:
+        """Where a package that states no requirements gets a class: by `bind`, else as `find_package_for_class` says.
+
+        Raises `PackageForClassNotFound`."""
+        found = self._bound_to(package, class_name, None)
+        if found is None or class_name not in found.classes:
+            return self.find_package_for_class(class_name, spec)
+        return self.use(found)
+
+    def _bound_to(self, package: Package, name: str, spec: VersionSpec | None) -> Package | None:
+        """The version that a lock gives; None where it says nothing, or something that the requirement excludes."""
+        chosen = self._bound.get(f"{package.name}/{package.version}", {}).get(name) if self._bound else None
+        if chosen is None:
+            return None
+        wanted, _, version = chosen.rpartition("/")
+        for found in self._all(wanted).packages:
+            if str(found.version) == version and (spec is None or spec.match(found.version)):
+                return found
+        return None
 
     def used(self) -> dict[str, list[str]]:
         """The table to store: the versions that were chosen in this session, sorted, lowest first."""
@@ -212,7 +244,8 @@ class PackageResolver:
             for name, text in package.effective_requirements.items():
                 if name == package.name and name not in package.requirements:
                     continue  # the implicit one is satisfied by the package itself
-                found = self._pick(name, parse_spec(text))
+                wanted = parse_spec(text)
+                found = self._bound_to(package, name, wanted) or self._pick(name, wanted)
                 if class_name in found.classes:
                     break
             else:
@@ -229,7 +262,7 @@ class PackageResolver:
         """
         if tuple(package.format)[:2] < (1, 3) and not package.requirements and class_name.partition(".")[2]:
             try:
-                return self.find_package_for_class(class_name)
+                return self.find_referenced(package, class_name, None)
             except PackageForClassNotFound:
                 pass
         raise self._not_visible(package, class_name)

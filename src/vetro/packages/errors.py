@@ -52,3 +52,10 @@ class BuildError(PackageError):
     """The package cannot be built from these files."""
 
     code = "PKG150"
+
+
+class LockError(PackageError):
+    """The document is no lock of an environment."""
+
+    kind = "bad-argument"
+    code = "PKG180"

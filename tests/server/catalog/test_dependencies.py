@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.server.catalog.archives import archive
+from vetro.packages.lock import Choice, LockedPackage
 from vetro.server.catalog import service
-from vetro.server.catalog.dependencies import packages_for, packages_for_model
+from vetro.server.catalog.dependencies import Wishes, choose_for_model, packages_for, packages_for_model
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
@@ -66,16 +67,66 @@ def test_headers_of_a_model(ann: Any, shelf: Any) -> None:
 def test_pinned_versions_come_first_while_they_fit(ann: Any, shelf: Any) -> None:
     base = shelf["com.example.Base 1.0.0"]
     app = shelf["com.example.App 1.0.0"]
-    pinned = {"com.example.Base": ("1.0.0", base.digest), "com.example.App": ("1.0.0", app.digest)}
+    pinned = [
+        LockedPackage("com.example.Base", "1.0.0", base.digest),
+        LockedPackage("com.example.App", "1.0.0", app.digest),
+    ]
     model = {"?": {"id": "a", "type": "com.example.App"}}
     found = packages_for_model(ann.caller, model, pinned)
     assert chosen(found) == ["com.example.App 1.0.0", "com.example.Base 1.0.0", "com.example.Lib 1.0.0"]
 
 
+def test_two_versions_of_a_package_can_be_pinned(ann: Any, shelf: Any) -> None:
+    both = [
+        LockedPackage("com.example.Base", version, shelf[f"com.example.Base {version}"].digest)
+        for version in ("1.0.0", "2.0.0")
+    ]
+    model = [{"?": {"id": "a", "type": "com.example.App/1.0.0"}}, {"?": {"id": "b", "type": "com.example.Base"}}]
+    found = packages_for_model(ann.caller, model, both)
+    # The requirement '1' takes the pinned one that fits although 1.4.0 is there; the object the higher pinned one.
+    assert chosen(found) == [
+        "com.example.App 1.0.0", "com.example.Base 1.0.0", "com.example.Base 2.0.0", "com.example.Lib 1.0.0",
+    ]  # fmt: skip
+
+
+def test_every_choice_has_its_reason(ann: Any, shelf: Any) -> None:
+    model = {"?": {"id": "a", "type": "com.example.App/1.0.0@com.example.App"}}
+    found = choose_for_model(ann.caller.project_id, model)
+    told = [choice for choice in found.resolution if not choice.chosen.startswith("io.")]
+    assert told == [
+        Choice("", "com.example.App", "1.0.0", "com.example.App/1.0.0"),
+        Choice("com.example.App/1.0.0", "com.example.Lib", "1", "com.example.Lib/1.0.0"),
+        Choice("com.example.Lib/1.0.0", "com.example.Base", "1", "com.example.Base/1.4.0"),
+    ]
+    assert Choice("com.example.Lib/1.0.0", "io.murano", "0", "io.murano/0.0.0") in found.resolution
+
+
+def test_wishes(ann: Any, shelf: Any) -> None:
+    project = ann.caller.project_id
+    model = {"?": {"id": "a", "type": "com.example.App/1.0.0@com.example.App"}}
+    old = shelf["com.example.Base 1.0.0"]
+    pinned = [LockedPackage("com.example.Base", "1.0.0", old.digest)]
+    names = ("com.example.App", "com.example.Base")
+    lifted = choose_for_model(project, model, pinned, Wishes(lifted=names))
+    assert chosen(lifted.rows) == ["com.example.App 1.1.0", "com.example.Base 1.4.0", "com.example.Lib 1.0.0"]
+    wanted = choose_for_model(project, model, pinned, Wishes(wanted={"com.example.App": "3.0.0-rc1"}))
+    assert chosen(wanted.rows) == ["com.example.App 3.0.0-rc1"]
+    kept = choose_for_model(project, model, pinned, Wishes(wanted={"com.example.Base": "2.0.0"}))
+    # Nothing may use it: 'Lib' requires 1.
+    assert chosen(kept.rows)[1] == "com.example.Base 1.4.0"
+    with pytest.raises(Invalid, match=r"not found in version ==9.9.9"):
+        choose_for_model(project, model, pinned, Wishes(wanted={"com.example.App": "9.9.9"}))
+    exact = {"com.example.Lib/1.0.0": {"com.example.Base": "com.example.Base/1.0.0"}}
+    bound = choose_for_model(project, model, (), Wishes(requirements=exact))
+    assert "com.example.Base 1.0.0" in chosen(bound.rows)
+
+
 def test_pinned_versions_outlive_the_catalog(ann: Any, shelf: Any) -> None:
     base = shelf["com.example.Base 1.0.0"]
     service.delete(ann.caller, base)
-    found = packages_for(ann.caller, [("com.example.Base", None)], {"com.example.Base": ("1.0.0", base.digest)})
+    found = packages_for(
+        ann.caller, [("com.example.Base", None)], [LockedPackage("com.example.Base", "1.0.0", base.digest)]
+    )
     assert chosen(found) == ["com.example.Base 1.0.0"] and found[0].digest == base.digest
 
 

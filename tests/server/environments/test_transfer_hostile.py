@@ -150,11 +150,11 @@ def test_many_states_are_written_in_steps(ann: Any, monkeypatch: pytest.MonkeyPa
     id = imported("steps")
     assert numbers(id) == [0, 1, 2, 3]
     assert max(sizes) == 1 and sizes.count(1) >= 4
-    monkeypatch.setattr(transfer, "_restore_older", lambda own, states: None)
+    monkeypatch.setattr(transfer, "_restore_older", lambda own, states, locks: None)
     half = imported("killed")
     shown = ann.get(f"/v2/environments/{half}").json()
     assert (numbers(half), shown["version"], shown["status"]) == ([3], 3, "ready")
-    monkeypatch.setattr(transfer, "_restore_older", lambda own, states: (removal.remove(own), restored(own, states)))
+    monkeypatch.setattr(transfer, "_restore_older", lambda own, *rest: (removal.remove(own), restored(own, *rest)))
     assert numbers(imported("removed")) == []
 
 

@@ -85,6 +85,7 @@ def session_for(task: Task, packages: list[Any], effects: Any, installation: Ins
         settings=task.settings,
     )
     session = engine.session()
+    session.resolver.bind(task.requirements)
     session.rt.finally_runs = True
     return session
 

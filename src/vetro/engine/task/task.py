@@ -68,6 +68,8 @@ class Task:
     kind: Kind
     #: Folders and archives, absolute paths; the standard packages are added by the task process.
     packages: Sequence[str] = ()
+    #: Which of them a package gets for what it requires, where that is decided already: `PackageResolver.bind`.
+    requirements: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: The start model: {Objects, ObjectsCopy, Attributes, SystemData}.
     model: Mapping[str, Any] = field(default_factory=dict)
     method: str | None = None

@@ -6,29 +6,55 @@ sure that it finds them all, and that versions of earlier deployments are among 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 from vetro.diagnostics import Text
 from vetro.model.header import parse_type_text, type_of
 from vetro.model.tree import objects
 from vetro.muranopl.errors import MuranoError, PackageForClassNotFound, PackageNotFound
 from vetro.muranopl.package_resolver import CORE_LIBRARY, PackageResolver
+from vetro.packages.lock import Choice, LockedPackage
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import Row, Rows, scope_of
+from vetro.server.catalog.standard_packages import installed
 from vetro.server.catalog.storage import from_blob
 from vetro.server.errors import Invalid
 from vetro.yaql.errors import VetroError
 
-#: Package name -> (version, digest of its archive) of the deployment before.
-Pinned = Mapping[str, tuple[str, str]]
+#: The packages of the deployment before: versions are preferred, and archives are there, whatever the catalog has.
+Pinned = Sequence[LockedPackage]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rows of packages, and why each was chosen."""
+
+    rows: list[Package]
+    resolution: list[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to be chosen otherwise than ever."""
+
+    #: Archives that are there besides the pinned ones, without being preferred.
+    beside: Pinned = ()
+    #: What a lock says that packages get for what they require: `PackageResolver.bind`.
+    requirements: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: Packages that are chosen anew: neither pinned versions nor those in headers of objects hold them.
+    lifted: Collection[str] = ()
+    #: Versions that packages are to have, whatever headers say. Where a requirement excludes one, its package gets
+    #: another one beside it.
+    wanted: Mapping[str, str] = field(default_factory=dict)
 
 
 def packages_for(
     caller: Caller,
     names: Iterable[tuple[str, str | None]],
-    pinned: Pinned | None = None,
+    pinned: Pinned = (),
     *,
     project_id: str | None = None,
 ) -> list[Package]:
@@ -39,22 +65,27 @@ def packages_for(
     packages count (default: the caller's). The parts of the installation (io.murano…) are left out unless an
     administrator replaced them. Raises `Invalid`, with the versions there are.
     """
-    chosen = _Choice(project_id or caller.project_id, pinned or {})
+    chosen = _Choice(project_id or caller.project_id, pinned)
     wanted = list(names)
     chosen.rows.prepare([n for n, _ in wanted] + [CORE_LIBRARY], [n for n, _ in wanted])
     for name, spec in wanted:
         chosen.add_named(name, spec)
-    return chosen.closure()
+    return chosen.closure().rows
 
 
 def packages_for_model(
-    caller: Caller, model: Any, pinned: Pinned | None = None, *, project_id: str | None = None
+    caller: Caller, model: Any, pinned: Pinned = (), *, project_id: str | None = None
 ) -> list[Package]:
     """The packages of all objects of a model, by their headers ``?/type``, ``?/classVersion`` and ``?/package``.
 
     Otherwise like `packages_for`.
     """
-    chosen = _Choice(project_id or caller.project_id, pinned or {})
+    return choose_for_model(project_id or caller.project_id, model, pinned).rows
+
+
+def choose_for_model(project_id: str, model: Any, pinned: Pinned = (), wishes: Wishes | None = None) -> Chosen:
+    """The same, with the reasons. Raises `Invalid` also where a wanted version is not there."""
+    chosen = _Choice(project_id, pinned, wishes or Wishes())
     headers = list(dict.fromkeys(_headers(model)))
     chosen.rows.prepare([CORE_LIBRARY, *(p for _, _, p in headers if p)], [c for c, _, _ in headers])
     for class_name, version, package in headers:
@@ -62,12 +93,25 @@ def packages_for_model(
     return chosen.closure()
 
 
+def library() -> dict[str, str]:
+    """The standard packages that tasks have anyway: NAME/VERSION -> SHA-256."""
+    return {f"{one.fqn}/{one.version}": one.digest for one in installed()}
+
+
 class _Choice:
-    def __init__(self, project_id: str, pinned: Pinned) -> None:
-        self.rows = Rows(project_id, _gone(project_id, pinned))
-        self._resolver = PackageResolver(self.rows, {name: [version] for name, (version, _) in pinned.items()})
+    def __init__(self, project_id: str, pinned: Pinned, wishes: Wishes = Wishes()) -> None:
+        self.rows = Rows(project_id, _gone(project_id, [*pinned, *wishes.beside]))
+        preferred: dict[str, list[str]] = {}
+        for package in pinned:
+            if package.name not in wishes.lifted and package.name not in wishes.wanted:
+                preferred.setdefault(package.name, []).append(package.version)
+        preferred |= {name: [version] for name, version in wishes.wanted.items()}
+        self._wishes = wishes
+        self._resolver = PackageResolver(self.rows, preferred)
+        self._resolver.bind(wishes.requirements)
         self._found: dict[str, Row] = {}
         self._level: list[Row] = []
+        self._resolution: list[Choice] = []
 
     def add_named(self, name: str, spec: str | None) -> None:
         """A class, or a package, from outside."""
@@ -86,17 +130,31 @@ class _Choice:
     def add_header(self, class_name: str, version: str | None, package: str | None) -> None:
         """The class of an object."""
         try:
-            self._add(self._resolver.for_header(class_name, version, package))
+            version = self._wished(class_name, version, package)
+            found = self._resolver.for_header(class_name, version, package)
         except MuranoError as error:
             raise _refused(error) from None
+        self._add(found, "", class_name, version or "")
 
-    def _add(self, found: Any) -> None:
+    def _wished(self, class_name: str, version: str | None, package: str | None) -> str | None:
+        """The version that the class of an object is to have. Raises `PackageNotFound`."""
+        names = [package] if package else list(dict.fromkeys(r.name for r in self.rows.packages_with_class(class_name)))
+        for name in names:
+            if name in self._wishes.wanted:
+                wanted = f"=={self._wishes.wanted[name]}"
+                self._resolver.find_package(name, wanted)  # no other one takes its place
+                return wanted
+        return None if any(name in self._wishes.lifted for name in names) else version
+
+    def _add(self, found: Any, who: str = "", name: str = "", spec: str = "") -> None:
         row: Row = found
+        if name:
+            self._resolution.append(Choice(who, name, spec, f"{row.name}/{row.package.version}"))
         if row.package.id not in self._found:
             self._found[row.package.id] = row
             self._level.append(row)
 
-    def closure(self) -> list[Package]:
+    def closure(self) -> Chosen:
         """All that was added, with what it requires; what requires stands before what is required."""
         while self._level:
             level, self._level = self._level, []
@@ -104,14 +162,16 @@ class _Choice:
             self.rows.prepare(names, [c for row in level for c in row.package.references])
             for row in level:
                 self._require(row)
-        return [row.package for row in self._found.values() if not row.package.embedded]
+        rows = [row.package for row in self._found.values() if not row.package.embedded]
+        return Chosen(rows, self._resolution)
 
     def _require(self, row: Row) -> None:
         for name, spec in row.effective_requirements.items():
             if name == row.name and name not in row.requirements:
                 continue
             try:
-                self._add(self._resolver.find_package(name, spec))
+                found = self._resolver.find_required(cast(Any, row), name, spec)
+                self._add(found, f"{row.name}/{row.package.version}", name, str(spec))
             except PackageNotFound as error:
                 if not _is_plugin(name):
                     text = Text(
@@ -123,9 +183,10 @@ class _Choice:
                     raise Invalid(text, hint=error.hint) from None
         for name in row.package.references:
             try:
-                self._add(self._resolver.find_package_for_class(name, "*"))
+                found = self._resolver.find_referenced(cast(Any, row), name, "*")
             except PackageForClassNotFound:
                 continue
+            self._add(found, f"{row.name}/{row.package.version}", name, "*")
 
 
 def _is_plugin(name: str) -> bool:
@@ -146,17 +207,15 @@ def _gone(project_id: str, pinned: Pinned) -> list[Package]:
     """The pinned versions that are not in the catalog any more, or lie in it with other content: as they were used."""
     if not pinned:
         return []
-    there = {
-        (fqn, version): digest
-        for fqn, version, digest in Package.objects.filter(scope_of(project_id), fqn__in=list(pinned)).values_list(
-            "fqn", "version", "digest"
-        )
-    }
-    found = []
-    for fqn, (version, digest) in pinned.items():
-        if there.get((fqn, version)) != digest:
-            found.append(from_blob(project_id, fqn, version, digest))
-    return [package for package in found if package is not None]
+    names = {package.name for package in pinned}
+    rows = Package.objects.filter(scope_of(project_id), fqn__in=names).values_list("fqn", "version", "digest")
+    there = {(fqn, version): digest for fqn, version, digest in rows}
+    found: dict[tuple[str, str], Package | None] = {}
+    for package in pinned:
+        key = (package.name, package.version)
+        if key not in found and there.get(key) != package.digest:
+            found[key] = from_blob(project_id, package.name, package.version, package.digest)
+    return [package for package in found.values() if package is not None]
 
 
 def _headers(model: Any) -> Iterator[tuple[str, str | None, str | None]]:

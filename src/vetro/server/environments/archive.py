@@ -17,7 +17,9 @@ from typing import Any, Final
 from vetro.diagnostics import Text
 from vetro.model.header import header_of
 from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.packages.errors import LockError
 from vetro.packages.hot.classes import STACK_NAME
+from vetro.packages.lock import read_lock
 from vetro.server.environments import limits
 from vetro.server.errors import Invalid
 
@@ -30,7 +32,10 @@ _LARGEST: Final = 4 * limits.LARGEST_MODEL
 _RESOURCES: Final = ("io.murano.resources.", "io.murano.SharedIp")
 #: What belongs to tasks; everything else that is known; files that are named which are neither.
 _TASK: Final = re.compile(r"tasks/(\d{1,18})/")
-_OURS: Final = re.compile(r"environment\.json|reports\.jsonl|model-\d{1,18}\.json|packages/[^/]+\.zip")
+_OURS: Final = re.compile(
+    r"environment\.json|reports\.jsonl|model-\d{1,18}\.json|locks/[0-9a-f]{64}\.json|packages/[^/]+\.zip"
+)
+_PACKAGE: Final = re.compile(r"packages/([0-9a-f]{64})\.zip")
 _NAMED: Final = 20
 _HINT: Final = Text("give what 'vetro env export' wrote")
 
@@ -41,7 +46,9 @@ def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], li
     ``head``: what environment.json says, the numbers of the states, and what there is ``besides`` that nobody takes.
     ``states``: the models of these ``numbers``,
     compressed, with ``root_id`` as the id of their root objects; ``resources``: whether the newest remembers some.
-    ``files``: the files at ``paths``. Limits: ``bytes`` and ``files`` of the archive, ``package``, the bytes of one of
+    ``locks``: the documents that environment.json names for these ``numbers``, by number, and the digests of the
+    packages whose archives are there. ``files``: the files at ``paths``.
+    Limits: ``bytes`` and ``files`` of the archive, ``package``, the bytes of one of
     these files, ``parts`` of one model, and of ``all_parts``. Raises `Invalid`.
     """
     bounds = question["bounds"]
@@ -53,10 +60,12 @@ def answer(data: bytes, question: Mapping[str, Any]) -> tuple[dict[str, Any], li
         numbers = sorted(int(match[1]) for name in archive.namelist() if (match := _MODEL.fullmatch(name)))
         if not numbers:
             raise Invalid(Text("the archive has no model"), hint=_HINT)
-        picked = {key: head.get(key) for key in ("id", "name", "packages", "driver")}
+        picked = {key: head.get(key) for key in ("id", "name", "packages", "locks", "driver")}
         return {"head": picked, "numbers": sorted(set(numbers)), "besides": _besides(archive)}, []
     if question["want"] == "states":
         return _states(archive, question["numbers"], question["root_id"], bounds)
+    if question["want"] == "locks":
+        return _locks(archive, question["numbers"], bounds), []
     return {}, [_read(archive, path, bounds["package"]) for path in question["paths"]]
 
 
@@ -106,6 +115,23 @@ def _states(
             text = json.dumps(_with_root_id(model, root_id), ensure_ascii=False, separators=(",", ":"))
         found.append(zlib.compress(text.encode("utf-8", "surrogatepass"), 1))
     return {"resources": resources}, found
+
+
+def _locks(archive: zipfile.ZipFile, numbers: Sequence[int], bounds: Mapping[str, int]) -> dict[str, Any]:
+    """The locks in canonical form. Raises `Invalid` for one that is not what its name says."""
+    told = _mapping(archive, "environment.json", bounds).get("locks")
+    wanted = {number: str(told[str(number)]) for number in numbers if isinstance(told, dict) and str(number) in told}
+    texts: dict[str, str] = {}
+    for digest in dict.fromkeys(wanted.values()):
+        try:
+            lock = read_lock(_mapping(archive, f"locks/{digest}.json", bounds))
+        except LockError as error:
+            raise Invalid(Text("locks/{digest}.json: {message}", digest=digest[:64], message=error.message)) from None
+        if lock.digest() != digest:
+            raise Invalid(Text("the archive has lock {digest} changed", digest=digest[:64]))
+        texts[digest] = lock.text()
+    there = [match[1] for name in archive.namelist() if (match := _PACKAGE.fullmatch(name))]
+    return {"locks": [[number, texts[digest]] for number, digest in wanted.items()], "packages": there}
 
 
 def _with_root_id(model: dict[str, Any], own: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from vetro.engine.outcome import Outcome
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of
 from vetro.model.tree import objects
+from vetro.packages.lock import Choice, Lock
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
@@ -42,10 +43,11 @@ def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
     that changes what cannot be changed any more."""
     session, found = sessions.deployable(caller, environment_id, session_id)
     root = drafts.root_of(session, found)
-    model = start_model(found, root)
-    fixed_properties.check(caller, found, root)
+    lock = packages.of_session(session)
+    model = start_model(found, root, lock)
+    fixed_properties.check(caller, found, root, lock)
     session.draft = {"Objects": root}  # what was deployed stays readable after the environment has changed
-    return _start(caller, found, "deploy", session, model, Session.DEPLOYING, method="deploy")
+    return _start(caller, found, "deploy", session, model, Session.DEPLOYING, lock=lock, method="deploy")
 
 
 def delete(caller: Caller, environment_id: str, *, abandon: bool = False) -> Task | None:
@@ -205,6 +207,7 @@ def _start(
     state: str,
     problem: Invalid | None = None,
     off: Collection[str] = (),
+    lock: Lock | None = None,
     **call: Any,
 ) -> Task:
     row = Environment.objects.get(id=found.id)
@@ -217,11 +220,12 @@ def _start(
         row.cloud = {"kind": name}
     object_id = call.get("object_id") or found.id
     action = {"object_id": object_id, "method": call.get("method") or "deploy", "args": call.get("args") or {}}
-    chosen: list[Any] = []
+    rows, resolution = list[Any](), list[Choice]()
     if problem is None:
         try:
             with transaction.atomic():
-                chosen = packages.chosen(caller, found, model)
+                chosen = packages.resolved(caller, found, model, lock=lock)
+                rows, resolution = chosen.rows, chosen.resolution
         except Invalid as error:
             problem = error
     else:
@@ -232,7 +236,8 @@ def _start(
         environment=row,
         session=session,
         model=model,
-        packages=chosen,
+        packages=rows,
+        resolution=resolution,
         action=action,
         power=power.before_deployment(row, model, off) if kind in ("deploy", "repair") else (),
         **(call if kind == "action" else {}),
@@ -253,11 +258,13 @@ def _told(problem: Invalid) -> dict[str, Any]:
     return {"kind": "not-found", "code": problem.code, **told, "names": []}
 
 
-def start_model(found: queries.Found, root: dict[str, Any] | None) -> dict[str, Any]:
-    """What a deployment of ``root`` begins with. Raises `NotFound`."""
+def start_model(found: queries.Found, root: dict[str, Any] | None, lock: Lock | None = None) -> dict[str, Any]:
+    """What a deployment of ``root`` begins with; ``lock``: the packages that it is to have. Raises `NotFound`."""
     if root is None:
         raise NotFound(Text("The environment has no model any more."))
     present = found.model or {}
+    if lock is not None:
+        present = {**present, "SystemData": {**(present.get("SystemData") or {}), "Packages": lock.versions()}}
     return {**present, "Objects": {"applications": [], **root}, "ObjectsCopy": deployed_objects(present)}
 
 

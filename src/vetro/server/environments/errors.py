@@ -43,6 +43,13 @@ class ResourcesElsewhere(Conflict):
     hint: str | None = Text("import it as a draft in which nothing counts as deployed: send fresh=true")
 
 
+class LockIncomplete(Conflict):
+    """Archives that a lock names are gone; ``details.missing`` lists them."""
+
+    code = "SRV438"
+    hint: str | None = Text("import exactly these archives again, or deploy without the lock")
+
+
 @contextmanager
 def refusing() -> Iterator[None]:
     """Answers for `vetro.model.paths`: `NotFound` where a path leads to nothing, `Invalid` for what stays as it is."""

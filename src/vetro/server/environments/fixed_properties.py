@@ -18,6 +18,7 @@ from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of, parse_type_text, type_of
 from vetro.model.tree import by_id, objects
 from vetro.muranopl.tools.inspect import inspect_class
+from vetro.packages.lock import Lock
 from vetro.server.caller import Caller
 from vetro.server.environments import packages, queries
 from vetro.server.environments.models import State
@@ -35,13 +36,13 @@ class _Changed(NamedTuple):
     property: str
 
 
-def check(caller: Caller, found: queries.Found, root: dict[str, Any] | None) -> None:
+def check(caller: Caller, found: queries.Found, root: dict[str, Any] | None, lock: Lock | None = None) -> None:
     """Raises `Invalid` when a draft changes what is fixed, with every such property in ``details``."""
     changed = list(_changes(deployed_objects(found.model or {}), root))
     if not changed:
         return
     try:
-        rows = packages.chosen(caller, found, {"Objects": root})
+        rows = packages.chosen(caller, found, {"Objects": root}, lock)
     except Invalid:
         return  # the deployment itself will say what is missing
     digests = tuple(sorted(row.digest for row in rows))
@@ -66,10 +67,10 @@ def check(caller: Caller, found: queries.Found, root: dict[str, Any] | None) -> 
         )
 
 
-def classes_for(caller: Caller, found: queries.Found, model: dict[str, Any]) -> Classes:
+def classes_for(caller: Caller, found: queries.Found, model: dict[str, Any], lock: Lock | None = None) -> Classes:
     """The properties of a class, by what the header has as ``type``; nothing where no package fits."""
     try:
-        return classes_of([row.digest for row in packages.chosen(caller, found, model)])
+        return classes_of([row.digest for row in packages.chosen(caller, found, model, lock)])
     except Invalid:
         return lambda type_text: {}
 

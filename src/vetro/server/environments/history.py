@@ -13,9 +13,10 @@ from vetro.model.edit import NotRestorable, OwnerMissing, take_back
 from vetro.model.environment import applications_of, deployed_objects, view_of
 from vetro.model.secrets import Secret
 from vetro.model.tree import by_id
+from vetro.packages.lock import parse_lock
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import drafts, fixed_properties, limits, queries, service, sessions
+from vetro.server.environments import drafts, fixed_properties, limits, packages, queries, service, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
@@ -83,9 +84,10 @@ def pending(caller: Caller, environment_id: str, session_id: str, secret: Secret
 
 
 def restore(caller: Caller, environment_id: str, number: int) -> Session:
-    """A new session whose draft is an earlier state. Deploying it makes that state again.
+    """A new session whose draft is an earlier state. Deploying it makes that state again, with its packages.
 
     What deployments wrote (``Out``) is as it is now for objects that exist, and left out for those that come back.
+    Raises `LockIncomplete` where archives that it was deployed with are gone.
     """
     found = queries.get(caller, environment_id, model=True)
     earlier = _state(found, number)
@@ -93,7 +95,10 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
     if root is None:
         raise NotFound(Text("State {number} has no objects.", number=number))
     present = deployed_objects(found.model or {})
-    classes = fixed_properties.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present})
+    lock = None if earlier.lock is None else parse_lock(earlier.lock.body)
+    if lock is not None:
+        packages.require(lock)
+    classes = fixed_properties.classes_for(caller, found, {"Objects": root, "ObjectsCopy": present}, lock)
     draft = undeployed(root, classes, by_id(present))
     size, stored = limits.check_model(draft), dumps({"Objects": draft})
     with transaction.atomic():
@@ -103,6 +108,7 @@ def restore(caller: Caller, environment_id: str, number: int) -> Session:
         enforcement.check_model(found.project_id, draft, size)
         session.draft = stored
         session.answers = earlier.answers
+        session.lock = None if lock is None else packages.store(lock)
         session.revision = 1
         session.save()
         record(caller, "session.restore", session.id, found.name, environment=found.id, number=number)
@@ -118,7 +124,7 @@ def discard(caller: Caller, environment_id: str, session_id: str, object_id: str
     if object_id is None:
         with transaction.atomic():
             session, found = sessions.writable(caller, environment_id, session_id)
-            session.draft, session.answers = None, None
+            session.draft, session.answers, session.lock = None, None, None
             session.revision += 1
             session.save()
             record(caller, "session.discard", session.id, found.name, environment=found.id)

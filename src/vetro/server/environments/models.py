@@ -46,6 +46,17 @@ class Environment(models.Model):
         indexes: ClassVar = [models.Index("project_id", Lower("name"), "id", name="environments_by_name")]
 
 
+class Lock(models.Model):
+    """Which packages were deployed, and why these: `vetro.packages.lock.Lock`. Environments that agree share it."""
+
+    #: SHA-256 of ``body``.
+    digest = models.CharField(primary_key=True, max_length=64)
+    #: The document in canonical form.
+    body = models.TextField()
+    #: When it was last given to a state or session, roughly: what is dropped is looked for by it.
+    used = models.DateTimeField(auto_now_add=True, db_index=True)
+
+
 class State(models.Model):
     """A numbered state of an environment's object model: {Objects, ObjectsCopy, Attributes, SystemData}.
 
@@ -58,6 +69,8 @@ class State(models.Model):
     model = EncryptedJSON()
     #: Object id -> {package, definition, answers, digest}: what a dynamic form was answered with.
     answers = EncryptedJSON(null=True)
+    #: The packages with which it was deployed; None for the first.
+    lock = models.ForeignKey(Lock, models.PROTECT, related_name="states", null=True)
     #: What made it; empty for the first.
     task_id = models.CharField(max_length=32, blank=True, default="")
     created = models.DateTimeField(auto_now_add=True)
@@ -81,6 +94,8 @@ class Session(models.Model):
     #: {Objects}: the model as it is to become; None while nothing was changed: then it is the environment's.
     draft = EncryptedJSON(null=True)
     answers = EncryptedJSON(null=True)
+    #: The packages that it is to be deployed with; None: those of the environment, and newer ones for what is new.
+    lock = models.ForeignKey(Lock, models.PROTECT, related_name="sessions", null=True)
     #: Rises with each change of the draft: optimistic locking.
     revision = models.BigIntegerField(default=0)
     created = models.DateTimeField(auto_now_add=True)
@@ -97,7 +112,7 @@ class Session(models.Model):
 
 
 class EnvironmentPackage(models.Model):
-    """A package that the last task of an environment used: what the next one uses, too, unless it is replaced."""
+    """A package of the newest lock of an environment: what its next task uses, too, unless it is replaced."""
 
     environment = models.ForeignKey(Environment, models.CASCADE, related_name="packages")
     fqn = models.CharField(max_length=512)

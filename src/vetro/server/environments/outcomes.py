@@ -61,12 +61,13 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     answers = session.answers if session is not None and session.answers is not None else None
     if answers is None and before is not None:
         answers = before.answers
-    State.objects.create(
-        environment=row, number=row.version, model=model, answers=_present(answers, model), task_id=task.id
-    )
+    lock = None if before is None else before.lock
     if task.kind != "destroy" and outcome.model is not None:
         # After a failure the environment keeps what it used, but an author may mend the package without a new version.
-        packages.keep(row, (task.spec or {}).get("packages") or (), outcome.model, deployed=finished)
+        lock = packages.keep(row, task, outcome.model, deployed=finished)
+    State.objects.create(
+        environment=row, number=row.version, model=model, answers=_present(answers, model), lock=lock, task_id=task.id
+    )
     if session is not None:
         session.state = failure or Session.DEPLOYED
         session.save(update_fields=["state", "updated"])

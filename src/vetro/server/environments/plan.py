@@ -24,14 +24,17 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
         found = queries.get(caller, environment_id, model=True)
         session = sessions.readable(caller, found, session_id) if session_id else None
         root = drafts.root_of(session, found)
-        model = deploy.start_model(found, root)
-        fixed_properties.check(caller, found, root)
+        lock = packages.of_session(session)
+        model = deploy.start_model(found, root, lock)
+        fixed_properties.check(caller, found, root, lock)
+        chosen = packages.resolved(caller, found, model, lock=lock)
         row = Environment.objects.get(id=found.id)
         task = plans.plan(
             caller,
             environment=row,
             model=model,
-            packages=packages.chosen(caller, found, model),
+            packages=chosen.rows,
+            resolution=chosen.resolution,
             power=power.before_deployment(row, model),
             session=None if session is None else Session.objects.defer("draft", "answers").get(id=session.id),
         )
@@ -44,11 +47,13 @@ def of_repair(caller: Caller, environment_id: str, off: Collection[str] = ()) ->
     with transaction.atomic():
         found = queries.get(caller, environment_id, model=True)
         model, row = deploy.deployed_model(found), Environment.objects.get(id=found.id)
+        chosen = packages.resolved(caller, found, model)
         task = plans.plan(
             caller,
             environment=row,
             model=model,
-            packages=packages.chosen(caller, found, model),
+            packages=chosen.rows,
+            resolution=chosen.resolution,
             power=power.before_deployment(row, model, off),
             action={"object_id": found.id, "method": "repair", "args": {}},
         )

@@ -45,14 +45,14 @@ def realize(caller: Caller, environment_id: str, cloud: Mapping[str, Any] | None
             raise Conflict(Text("environment '{name}' is not simulated", name=found.name), hint=Text("deploy it"))
         _check(cloud)
         before = State.objects.filter(environment=row).order_by("-number")[0]
-        classes = fixed_properties.classes_of([digest for _, digest in packages.pinned(found.id).values()])
+        classes = fixed_properties.classes_of([package.digest for package in packages.pinned(found.id)])
         objects = undeployed((found.model or {}).get("Objects"), classes)
         row.version, row.stopped = found.version + 1, {}
         made_before, row.cloud = row.cloud, dict(cloud or {})
         # Not through save(): `updated` is when a person changed the environment.
         Environment.objects.filter(id=row.id).update(version=row.version, stopped=row.stopped, cloud=row.cloud)
         model = {"Objects": objects, "ObjectsCopy": None}
-        State.objects.create(environment=row, number=row.version, model=model, answers=before.answers)
+        State.objects.create(environment=row, number=row.version, model=model, answers=before.answers, lock=before.lock)
         InstanceUsage.objects.filter(environment=row, destroyed=None).update(destroyed=datetime.now(UTC))
         record(caller, "environment.realize", found.id, found.name)
         task = deploy.deploy(caller, found.id, sessions.open_session(caller, found.id).id)

@@ -43,7 +43,9 @@ def _broken_off(task: Task) -> None:
 
 
 def _used_digests() -> Iterable[str]:
-    return EnvironmentPackage.objects.values_list("digest", flat=True).distinct()
+    from vetro.server.environments import packages
+
+    return (package.digest for package in packages.archives())
 
 
 def _uses(version: RetiredVersion) -> bool:

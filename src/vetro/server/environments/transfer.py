@@ -2,8 +2,10 @@
 
 ::
 
-    environment.json   {format, id, name, created, packages: [{name, version, digest}], driver: of its servers}
-    packages/          the archives of those packages, named by their digests
+    environment.json   {format, id, name, created, packages: [{name, version, digest}], driver: of its servers,
+                       locks: {number of a state: SHA-256 of its lock}}
+    locks/             these locks, named by their digests (`vetro.packages.lock`)
+    packages/          the archives of all packages that they name, named by their digests
     model-<n>.json     the kept states of the model
     tasks/<n>/         task.json, outcome.json of the task that left state n, as far as it is known
     reports.jsonl      their status lines
@@ -18,9 +20,8 @@ import contextlib
 import json
 import re
 import tempfile
-import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final, cast
 
 from django.db import transaction
@@ -28,6 +29,7 @@ from django.db import transaction
 from vetro.clouds import kinds
 from vetro.diagnostics import Text, decode_messages
 from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.packages.lock import Lock, parse_lock
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
@@ -39,7 +41,7 @@ from vetro.server.catalog.service import visible
 from vetro.server.environments import fixed_properties, history, limits, packages, queries, removal, service
 from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.errors import ResourcesElsewhere
-from vetro.server.environments.models import Environment, EnvironmentPackage, State
+from vetro.server.environments.models import Environment, Session, State
 from vetro.server.errors import Invalid
 from vetro.server.ids import new_id
 from vetro.server.quotas import enforcement
@@ -79,7 +81,8 @@ def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
 
 def _write(target: Any, found: queries.Found) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        listed = _write_packages(archive, found)
+        locks = _locks_of(found.id)
+        listed = _write_packages(archive, found, locks.values())
         driver = (Environment.objects.values_list("cloud", flat=True).get(id=found.id) or {}).get("kind")
         _write_json(
             archive,
@@ -90,9 +93,12 @@ def _write(target: Any, found: queries.Found) -> None:
                 "name": found.name,
                 "created": found.created.timestamp(),
                 "packages": listed,
+                "locks": {str(number): lock.digest() for number, lock in locks.items()},
                 **({"driver": driver} if driver else {}),
             },
         )
+        for digest, text in sorted({lock.digest(): lock.text() for lock in locks.values()}.items()):
+            archive.writestr(_entry_at(f"locks/{digest}.json"), text)
         numbers = {}
         states = State.objects.filter(environment_id=found.id)
         # One after the other: each may be large.
@@ -105,7 +111,8 @@ def _write(target: Any, found: queries.Found) -> None:
             task = Task.objects.filter(id=task_id, environment_id=found.id).first()
             if task is not None:
                 _write_task(archive, numbers[task.id], task)
-        with archive.open("reports.jsonl", "w", force_zip64=True) as lines:
+        reports = _entry_at("reports.jsonl", zipfile.ZIP_DEFLATED)
+        with archive.open(reports, "w", force_zip64=True) as lines:
             for line in _report_lines(numbers):
                 lines.write(line.encode("utf-8", "surrogatepass"))
 
@@ -131,12 +138,13 @@ def import_environment(
     packages raises.
     """
     ask = _Archive(caller, data)
-    read = _read_packages if into_catalog else _stored_packages
     told = ask.facts(want="head")
     # No more than would be kept: each is a row, and others wait while they are written.
     kept = 1 if fresh else int(config()["retention.states"]) or _MOST_STATES
     head, numbers = told["head"], told["numbers"][-kept:]
     notes = list(_left_out(told, kept))
+    locks = _Locks(caller, ask, numbers if head.get("locks") else [])
+    read = _read_packages if into_catalog else _stored_packages
     wanted = limits.name_of(name or head.get("name"), Text("the archive names no environment"), "Environment")
     if fresh:
         _, found = ask.of(want="states", numbers=numbers[-1:], root_id="")
@@ -144,12 +152,17 @@ def import_environment(
         if not isinstance(root, dict):
             raise Invalid(Text("the newest model of the archive has no objects"))
         used = read(caller, ask, head.get("packages"))
+        lock = locks.of(numbers[-1])
+        digests = [e["digest"] for e in used] if lock is None else [package.digest for package in lock.packages]
         with transaction.atomic():
-            made = history.begin(
-                caller, wanted, root, fixed_properties.classes_of([e["digest"] for e in used]), imported=True
-            )
-            if not into_catalog:
-                _pin(made["environment_id"], used)
+            made = history.begin(caller, wanted, root, fixed_properties.classes_of(digests), imported=True)
+            if lock is not None:
+                # What it was deployed with, whatever the catalog has that would do as well.
+                row = packages.adopt(made["environment_id"], lock)
+                Session.objects.filter(id=made["session_id"]).update(lock=row)
+            elif not into_catalog:
+                packages.adopt(made["environment_id"], packages.listed(used))
+        notes += locks.notes
         told = {"notes": notes, "driver": head.get("driver")}
         return {"environment_id": made["environment_id"], "session_id": made["session_id"], **told}
     # Its root object has the environment's id: a second copy beside the first one gets another.
@@ -167,8 +180,9 @@ def import_environment(
     removal.drop_rows(own)  # of one with this id that was removed a moment ago
     states = dict(zip(numbers, models, strict=True))
     with transaction.atomic():
-        _restore(caller, wanted, own, states, used, head.get("driver"))
-    _restore_older(own, states)
+        _restore(caller, wanted, own, states, locks.of(numbers[-1]) or packages.listed(used), head.get("driver"))
+    _restore_older(own, states, locks)
+    notes += locks.notes
     return {"environment_id": own, "session_id": None, "notes": notes, "driver": head.get("driver")}
 
 
@@ -232,7 +246,7 @@ def _restore(
     name: str,
     own: str,
     states: Mapping[int, bytes | memoryview],
-    used: list[dict[str, str]],
+    lock: Lock,
     driver: Any,
 ) -> None:
     """Makes the environment with its newest state, for which it counts as deployed, and room for the older ones.
@@ -242,16 +256,15 @@ def _restore(
     newest = max(states)
     cloud = {"kind": kinds.RECORD} if driver == kinds.RECORD else None
     row = service.insert(caller, own, name, {}, CompressedJSON(states[newest]), cloud)
-    State.objects.filter(environment=row).update(number=newest)
+    State.objects.filter(environment=row).update(number=newest, lock=packages.adopt(own, lock))
     row.version = newest
     row.save(update_fields=["version"])
     older = (len(dumps(CompressedJSON(model))) for number, model in states.items() if number != newest)
     enforcement.check_space(caller.project_id, "states", sum(older))
-    _pin(own, used)
     record(caller, "environment.import", own, name)
 
 
-def _restore_older(own: str, states: Mapping[int, bytes | memoryview]) -> None:
+def _restore_older(own: str, states: Mapping[int, bytes | memoryview], locks: _Locks) -> None:
     """The older states, the newest of them first, each on its own: others write in between.
 
     An import that is killed meanwhile leaves a history that begins later.
@@ -260,11 +273,9 @@ def _restore_older(own: str, states: Mapping[int, bytes | memoryview]) -> None:
         with transaction.atomic():
             if not Environment.objects.filter(id=own).exists():
                 return
-            State.objects.create(environment_id=own, number=number, model=CompressedJSON(states[number]))
-
-
-def _pin(environment_id: str, used: list[dict[str, str]]) -> None:
-    EnvironmentPackage.objects.bulk_create(EnvironmentPackage(environment_id=environment_id, **e) for e in used)
+            lock = locks.of(number)
+            row = None if lock is None else packages.store(lock)
+            State.objects.create(environment_id=own, number=number, model=CompressedJSON(states[number]), lock=row)
 
 
 def _is_free(caller: Caller, id: Any) -> bool:
@@ -281,14 +292,21 @@ def _is_free(caller: Caller, id: Any) -> bool:
     return owners == {caller.project_id}
 
 
-def _write_packages(archive: zipfile.ZipFile, found: queries.Found) -> list[dict[str, str]]:
-    from vetro.server.catalog.blobs import get
+def _locks_of(environment_id: str) -> dict[int, Lock]:
+    """The locks of the states that are kept, by number."""
+    rows = State.objects.filter(environment_id=environment_id).exclude(lock=None).order_by("number")
+    return {number: parse_lock(body) for number, body in rows.values_list("number", "lock__body")}
 
-    listed = []
-    for fqn, (version, digest) in packages.pinned(found.id).items():
-        listed.append({"name": fqn, "version": version, "digest": digest})
-        archive.writestr(f"packages/{digest}.zip", get(digest), zipfile.ZIP_STORED)
-    return listed
+
+def _write_packages(archive: zipfile.ZipFile, found: queries.Found, locks: Iterable[Lock]) -> list[dict[str, str]]:
+    used = sorted(packages.pinned(found.id))
+    for package in used:
+        archive.writestr(_entry_at(f"packages/{package.digest}.zip"), blobs.get(package.digest))
+    older = {package.digest for lock in locks for package in lock.packages} - {package.digest for package in used}
+    for digest in sorted(older):
+        with contextlib.suppress(blobs.BlobMissing):  # that state cannot be deployed again here, either
+            archive.writestr(_entry_at(f"packages/{digest}.zip"), blobs.get(digest))
+    return [{"name": one.name, "version": one.version, "digest": one.digest} for one in used]
 
 
 def _write_task(archive: zipfile.ZipFile, number: int, task: Task) -> None:
@@ -325,7 +343,50 @@ def _report_lines(numbers: Mapping[str, int]) -> Iterator[str]:
 def _write_json(archive: zipfile.ZipFile, path: str, value: Any) -> None:
     with deep_calls():
         text = json.dumps(value, ensure_ascii=False, indent=1)
-    archive.writestr(zipfile.ZipInfo(path, time.gmtime()[:6]), text.encode("utf-8", "surrogatepass"))
+    archive.writestr(_entry_at(path), text.encode("utf-8", "surrogatepass"))
+
+
+def _entry_at(path: str, compression: int = zipfile.ZIP_STORED) -> zipfile.ZipInfo:
+    """An entry with a fixed time: equal content gives an equal archive."""
+    entry = zipfile.ZipInfo(path)
+    entry.compress_type = compression
+    return entry
+
+
+class _Locks:
+    """The locks of an archive whose packages the project may have: those that came with it, and those it sees.
+
+    Whoever only knows a digest gets nobody's archive by writing it into a lock.
+    """
+
+    def __init__(self, caller: Caller, archive: _Archive, numbers: Sequence[int]) -> None:
+        facts = archive.facts(want="locks", numbers=numbers) if numbers else {"locks": [], "packages": []}
+        read = {text: parse_lock(text) for _, text in facts["locks"]}
+        digests = {package.digest for lock in read.values() for package in lock.packages}
+        seen = set(visible(caller, everything=False).filter(digest__in=digests).values_list("digest", flat=True))
+        wanted = sorted(digests.intersection(facts["packages"]) - seen)
+        if wanted:
+            _, files = archive.files(want="files", paths=[f"packages/{digest}.zip" for digest in wanted])
+            enforcement.check_space(caller.project_id, "states", sum(map(len, files)))
+            for digest, data in zip(wanted, files, strict=True):
+                if blobs.put(data) != digest:
+                    raise Invalid(Text("the archive has package {digest} changed", digest=digest))
+        self._there = seen | set(wanted)
+        self._by_number = {number: read[text] for number, text in facts["locks"]}
+        #: What of them is not taken.
+        self.notes: list[str] = []
+
+    def of(self, number: int) -> Lock | None:
+        """The lock of a state; None where it has none, or an archive is missing, which is noted."""
+        lock = self._by_number.get(number)
+        missing = [] if lock is None else [str(p) for p in lock.packages if p.digest not in self._there]
+        if missing:
+            names = ", ".join(missing[:10])
+            self.notes.append(
+                Text("the lock of state {number} was left out: there is no {names}", number=number, names=names)
+            )
+            return None
+        return lock
 
 
 def _read_packages(caller: Caller, archive: _Archive, listed: Any) -> list[dict[str, str]]:

@@ -6,7 +6,6 @@ as the project's catalog, and the packages that its environment is tied to, stay
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Count, Max
@@ -121,8 +120,8 @@ def catalog_of(describer: Describer) -> ServiceCatalog:
     return describer.catalog
 
 
-def describer_for(project_id: str, project_name: str, pinned: Mapping[str, tuple[str, str]]) -> Describer:
+def describer_for(project_id: str, project_name: str, pinned: Pinned) -> Describer:
     """What describes the classes that a project sees, in the versions that an environment is tied to."""
     state = Package.objects.filter(scope_of(project_id)).aggregate(Count("id"), Max("updated"))
-    key = (project_id, tuple(state.values()), tuple(sorted(pinned.items())))
-    return _describers.get(key, lambda: Describer(ServiceCatalog(project_id, project_name, dict(pinned))))
+    key = (project_id, tuple(state.values()), tuple(sorted(pinned)))
+    return _describers.get(key, lambda: Describer(ServiceCatalog(project_id, project_name, tuple(pinned))))

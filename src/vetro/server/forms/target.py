@@ -24,7 +24,7 @@ from vetro.model.header import id_of, type_of
 from vetro.model.tree import by_id, copied, find
 from vetro.server.caller import Caller
 from vetro.server.catalog.classes import implementations
-from vetro.server.catalog.dependencies import packages_for_model
+from vetro.server.catalog.dependencies import Pinned, packages_for_model
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import scope_of
 from vetro.server.environments import drafts, packages, queries, service, sessions, templates
@@ -90,9 +90,9 @@ class Place:
         return self.found.project_id if self.found is not None else self.caller.project_id
 
     @cached_property
-    def pinned(self) -> dict[str, tuple[str, str]]:
+    def pinned(self) -> Pinned:
         """The packages that the environment is tied to."""
-        return packages.pinned(self.environment_id) if self.environment_id is not None else {}
+        return packages.pinned(self.environment_id) if self.environment_id is not None else ()
 
     @cached_property
     def describer(self) -> Describer:

@@ -21,7 +21,7 @@ from vetro.server.api.answers import history as service_history
 from vetro.server.api.answers import tasks as service_tasks
 from vetro.server.environments import deploy, drafts, history, lookup, packages, queries, sessions
 from vetro.server.environments.errors import ResourcesElsewhere
-from vetro.server.environments.models import Environment, State
+from vetro.server.environments.models import Environment, Session, State
 from vetro.server.errors import Invalid
 from vetro.server.local import environments
 from vetro.server.local.workspace import Workspace
@@ -88,8 +88,8 @@ def create_environment(
 
 def list_packages(workspace: Workspace, environment_id: str) -> list[dict[str, str]]:
     """The packages that an environment uses: {name, version, digest}."""
-    pinned = packages.pinned(environment_id)
-    return [{"name": fqn, "version": version, "digest": digest} for fqn, (version, digest) in sorted(pinned.items())]
+    pinned = sorted(packages.pinned(environment_id))
+    return [{"name": one.name, "version": one.version, "digest": one.digest} for one in pinned]
 
 
 def read_model(workspace: Workspace, session_id: str) -> dict[str, Any]:
@@ -219,7 +219,9 @@ def _settle(workspace: Workspace, environment_id: str, session_id: str) -> None:
     """Makes of a draft the newest state, of which nothing is deployed: what goes into archives again."""
     found = queries.get(workspace.caller, environment_id, model=True)
     root = drafts.root_of(sessions.readable(workspace.caller, found, session_id), found)
-    State.objects.create(environment_id=environment_id, number=1, model={"Objects": root, "ObjectsCopy": None})
+    lock = Session.objects.values_list("lock_id", flat=True).get(id=session_id)
+    model = {"Objects": root, "ObjectsCopy": None}
+    State.objects.create(environment_id=environment_id, number=1, model=model, lock_id=lock)
     Environment.objects.filter(id=environment_id).update(version=1)
     sessions.close(workspace.caller, environment_id, session_id)
 

@@ -14,6 +14,7 @@ from django.db.models import Q
 from vetro.engine.outcome import Outcome
 from vetro.model.copies import undeployed
 from vetro.model.environment import applications_of, deployed_objects
+from vetro.muranopl.declarations.versions import parse_version
 from vetro.server.environments import fixed_properties, packages, queries
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.local.workspace import Workspace
@@ -64,20 +65,23 @@ def _status(workspace: Workspace, environment_id: str, model: Mapping[str, Any])
 
 @transaction.atomic
 def pin(environment_id: str, packages: Iterable[Any]) -> list[str]:
-    """Has the next task of an environment use these packages, whatever the catalog has; those of the same name are
-    replaced. What changed, as text. ``packages`` are loaded ones (`vetro.packages`)."""
+    """Has the next task of an environment use these packages, whatever the catalog has; others of the same name and
+    major version are replaced. What changed, as text. ``packages`` are loaded ones (`vetro.packages`)."""
     from vetro.server.catalog import blobs
 
     rows = EnvironmentPackage.objects.filter(environment_id=environment_id)
-    there = {fqn: (version, digest) for fqn, version, digest in rows.values_list("fqn", "version", "digest")}
+    there = list(rows.values_list("id", "fqn", "version", "digest"))
     changed = []
     for package in packages:
         version, digest = str(package.version), blobs.put(package.blob)
-        before = there.get(package.name)
-        if before == (version, digest):
+        # What a header asks for that is gone becomes another version of the same major, so those make room.
+        major = package.version.major
+        before = [row for row in there if row[1] == package.name and parse_version(row[2]).major == major]
+        if [row[2:] for row in before] == [(version, digest)]:
             continue
-        changed.append(f"{'changed' if before and before[0] == version else 'added'} {package.name} {version}")
-        rows.filter(fqn=package.name).delete()
+        known = any(row[2] == version for row in before)
+        changed.append(f"{'changed' if known else 'added'} {package.name} {version}")
+        rows.filter(id__in=[row[0] for row in before]).delete()
         EnvironmentPackage.objects.create(
             environment_id=environment_id, fqn=package.name, version=version, digest=digest
         )
@@ -94,11 +98,13 @@ def forget_resources(workspace: Workspace, environment_id: str) -> bool:
     model = found.model or {}
     if open_task(environment_id) is not None or not has_resources(model):
         return False
-    classes = fixed_properties.classes_of([digest for _, digest in packages.pinned(environment_id).values()])
+    classes = fixed_properties.classes_of([package.digest for package in packages.pinned(environment_id)])
     row = Environment.objects.get(id=environment_id)
     row.version += 1
     row.save(update_fields=["version"])
-    State.objects.create(environment=row, number=row.version, model={"Objects": undeployed(model["Objects"], classes)})
+    before = State.objects.filter(environment=row).order_by("-number")[0]
+    objects = {"Objects": undeployed(model["Objects"], classes)}
+    State.objects.create(environment=row, number=row.version, model=objects, lock=before.lock)
     return True
 
 

@@ -32,7 +32,8 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import blobs
 from vetro.server.catalog.inspection.pool import pool, reason_of
 from vetro.server.config.config import Config
-from vetro.server.environments.models import Environment, EnvironmentPackage, State
+from vetro.server.environments.models import Environment, State
+from vetro.server.environments.packages import adopt, listed
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.local import old_folders
 from vetro.server.local.locks import held
@@ -151,7 +152,7 @@ def _take(config: Config, caller: Caller, path: Path) -> None:
             region=str(old["settings"].get("region") or ""),
             cloud=_cloud(old["settings"]),
         )
-        EnvironmentPackage.objects.bulk_create(EnvironmentPackage(environment=row, **entry) for entry in packages)
+        lock = adopt(row.id, listed(packages))
         last, tasks = None, {}
         for text in found[count:]:
             one = OldTask.loads(bytes(text))
@@ -160,7 +161,8 @@ def _take(config: Config, caller: Caller, path: Path) -> None:
         for number, model in models.items():
             task_id, ended = tasks.get(number, ("", None))
             made = State.objects.create(environment=row, number=number, model=CompressedJSON(model), task_id=task_id)
-            State.objects.filter(id=made.id).update(created=ended or created)
+            newest = {"lock": lock} if number == max(models) else {}
+            State.objects.filter(id=made.id).update(created=ended or created, **newest)
         failed = last is not None and last.state not in ("done", "queued")
         Environment.objects.filter(id=row.id).update(
             version=max(models),

@@ -19,7 +19,7 @@ from vetro.server.accounts import revocation
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import deleted_versions, garbage
 from vetro.server.config.config import Config
-from vetro.server.environments import removal
+from vetro.server.environments import packages, removal
 from vetro.server.notices import service as notices
 from vetro.server.retention import broker_logins
 from vetro.server.retention import tasks as old_tasks
@@ -97,6 +97,7 @@ def _clean(config: Config) -> None:
             return
         sweep(config)
         count = removal.drop_leftovers()
+        packages.drop_unused()  # of states that are gone; their archives may go with the blobs
         if count:
             _log.info("%d rows of environments that are gone are removed", count)
         count = garbage.collect()

@@ -13,6 +13,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import IO, Any
 
@@ -24,6 +25,7 @@ from vetro.engine.worker.journal import NoSuchTask
 from vetro.model.environment import deployed_objects
 from vetro.model.secrets import conceal
 from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.packages.lock import Lock
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
@@ -79,7 +81,8 @@ def write(caller: Caller, environment_id: str) -> IO[bytes]:
             for name, tell in {
                 "environment.json": lambda: _environment(row, found),
                 "model.json": lambda: _models(caller, found, sessions),
-                "packages.json": lambda: {n: version for n, (version, _) in sorted(packages.pinned(row.id).items())},
+                "packages.json": lambda: [asdict(package) for package in sorted(packages.pinned(row.id))],
+                "lock.json": lambda: (packages.lock_of(row.id) or Lock.made([])).as_json(),
                 "health.json": lambda: _health(row.id, found),
                 "doctor.json": lambda: [_finding(one) for one in examine()] if caller.is_admin else None,
             }.items():

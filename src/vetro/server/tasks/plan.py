@@ -16,6 +16,7 @@ from vetro.clouds.interface import Owner
 from vetro.engine import planning
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.journal import Journal
+from vetro.packages.lock import Choice
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff, secrets_of
 from vetro.server.config import cloud_settings
@@ -35,6 +36,7 @@ def plan(
     environment: Any,
     model: Mapping[str, Any],
     packages: Iterable[Any],
+    resolution: Sequence[Choice] = (),
     session: Any = None,
     power: Sequence[Mapping[str, Any]] = (),
     action: Mapping[str, Any] | None = None,
@@ -50,6 +52,7 @@ def plan(
         session=session,
         model=model,
         packages=list(packages),
+        resolution=resolution,
         power=power,
         action=action,
         priority=_PRIORITY,

@@ -17,6 +17,7 @@ from vetro.engine.outcome import Outcome
 from vetro.engine.worker.decisions import resolve as decide
 from vetro.engine.worker.journal import NotOpen
 from vetro.engine.worker.ports import Policies
+from vetro.packages.lock import Choice
 from vetro.server import large_requests
 from vetro.server.accounts.policy import allows
 from vetro.server.audit.record import record
@@ -44,6 +45,7 @@ def enqueue(
     session: Any = None,
     model: Mapping[str, Any] | None = None,
     packages: Sequence[Any] = (),
+    resolution: Sequence[Choice] = (),
     method: str | None = None,
     args: Mapping[str, Any] | None = None,
     object_id: str | None = None,
@@ -54,11 +56,11 @@ def enqueue(
 ) -> Task:
     """A new task, queued, inside the caller's transaction; a worker hears of it when that is committed.
 
-    ``environment`` and ``session`` are rows; ``packages`` rows of the catalog. ``model`` of a ``destroy`` is the
-    present one. ``power``: what is done with servers first. ``action`` is what the v1 API shows ({object_id, method,
-    args}). A ``plan`` belongs to no environment: it neither waits for other tasks nor holds them up. Which workers may
-    run it follows from the environment
-    (`vetro.server.tasks.labels`). Raises `Invalid` for a kind that there is not, `QuotaBusy`.
+    ``environment`` and ``session`` are rows; ``packages`` rows of the catalog, ``resolution`` why these. ``model`` of a
+    ``destroy`` is the present one. ``power``: what is done with servers first. ``action`` is what the v1 API shows
+    ({object_id, method, args}). A ``plan`` belongs to no environment: it neither waits for other tasks nor holds them
+    up. Which workers may run it follows from the environment (`vetro.server.tasks.labels`). Raises `Invalid` for a kind
+    that there is not, `QuotaBusy`.
     """
     if kind not in Task.KINDS:
         raise Invalid(Text("There are no tasks of kind '{kind}'.", kind=kind))
@@ -80,6 +82,7 @@ def enqueue(
             environment=environment,
             model=model,
             packages=packages,
+            resolution=resolution,
             method=method,
             args=args,
             object_id=object_id,

@@ -1,9 +1,10 @@
 """What is written down of a task when it is enqueued, and what a worker makes of it.
 
 ``Task.spec`` is the engine's task as plain data (`vetro.engine.task.task.Task.as_json`) with two differences:
-``packages`` is a list of ``{fqn, version, digest}``, and ``identities`` (who asks, whose environment it is;
+``packages`` is a list of ``{fqn, version, digest, source}``, and ``identities`` (who asks, whose environment it is;
 `vetro.engine.host`), ``environment`` (id of the environment that a plan is about), ``trace`` (what its spans belong to)
-and ``cloud`` (where its servers are made, where that is not what the settings say) stand beside. Settings that a run
+``cloud`` (where its servers are made, where that is not what the settings say) and ``resolution`` (why these packages:
+rows of `vetro.packages.lock.Choice`) stand beside. Settings that a run
 depends on are part of it: a task that is continued after a death sees what it saw before.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from vetro.agent.errors import AgentError
@@ -21,6 +23,7 @@ from vetro.engine.host.encryption import derived, key_in
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.engine.version import engine_version
+from vetro.packages.lock import Choice, requirements_of
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
@@ -31,7 +34,7 @@ from vetro.server.tasks.models import Task
 
 #: Kind of the service -> kind of the engine.
 ENGINE_KINDS: Mapping[str, str] = {"destroy": "deploy", "plan": "deploy", "repair": "deploy"}
-_BESIDE = frozenset({"identities", "environment", "trace", "cloud"})
+_BESIDE = frozenset({"identities", "environment", "trace", "cloud", "resolution"})
 #: What servers are told of their logins, which no setting changes.
 _LOGINS = ("login", "password", "virtual_host", "server_login", "server_password", "server_exchange")
 #: How guests reach the agent's socket where no broker is configured.
@@ -49,6 +52,7 @@ def make(
     environment: Any = None,
     model: Mapping[str, Any] | None = None,
     packages: Sequence[Any] = (),
+    resolution: Sequence[Choice] = (),
     method: str | None = None,
     args: Mapping[str, Any] | None = None,
     object_id: str | None = None,
@@ -73,7 +77,10 @@ def make(
         configs=class_configs(config),
         budget=budget(config),
     ).as_json()
-    data["packages"] = [{"fqn": p.fqn, "version": p.version, "digest": p.digest} for p in packages]
+    data["packages"] = [
+        {"fqn": p.fqn, "version": p.version, "digest": p.digest, "source": source_of(p)} for p in packages
+    ]
+    data["resolution"] = [astuple(choice) for choice in resolution]
     data["identities"] = identities(caller, environment)
     trace = traces.carrier()
     if trace:
@@ -85,10 +92,19 @@ def make(
     return data
 
 
+def source_of(package: Any) -> str:
+    """Where the archive of a package is, as locks say it."""
+    public = getattr(package, "is_public", None)
+    if public is None or package.id.startswith("gone-"):
+        return "environment"
+    return "public" if public else "project"
+
+
 def engine_task(task: Task) -> EngineTask:
     """The engine's task, with the folders and archives of this machine. Raises what `blobs.local_path` raises."""
     data = {name: value for name, value in task.spec.items() if name not in _BESIDE}
     data["packages"] = local_paths([package["digest"] for package in data["packages"]])
+    data["requirements"] = requirements_of(resolution_of(task))
     data["engine"] = task.engine or engine_version()
     return EngineTask.from_json(data)
 
@@ -103,6 +119,11 @@ def local_paths(digests: Sequence[str]) -> list[str]:
 def packages_of(task: Task) -> list[dict[str, str]]:
     """``{fqn, version, digest}`` of the packages that a task uses."""
     return list(task.spec.get("packages") or [])
+
+
+def resolution_of(task: Task) -> list[Choice]:
+    """Why a task uses these packages; empty for tasks of earlier versions."""
+    return [Choice(*row) for row in task.spec.get("resolution") or ()]
 
 
 def budget(config: Config) -> Budget:

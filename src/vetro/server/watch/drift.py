@@ -184,13 +184,13 @@ def _cloud(
 def _packages(found: queries.Found) -> Iterator[Deviation]:
     """Packages that the environment uses and that somebody has taken out of the catalog."""
     used = packages.pinned(found.id)
-    digests = [digest for _, digest in used.values()]
+    digests = [package.digest for package in used]
     taken = set(RetiredVersion.objects.filter(digest__in=digests).values_list("fqn", "version", "digest"))
     there = set(Package.objects.filter(digest__in=digests).values_list("digest", flat=True)) if taken else ()
-    for name, (version, digest) in used.items():
-        if (name, version, digest) in taken and digest not in there:
-            text = Text("package {name} {version} was taken out of the catalog", name=name, version=version)
-            yield Deviation("package-missing", name, text)
+    for one in used:
+        if (one.name, one.version, one.digest) in taken and one.digest not in there:
+            text = Text("package {name} {version} was taken out of the catalog", name=one.name, version=one.version)
+            yield Deviation("package-missing", one.name, text)
 
 
 def _drafts(found: queries.Found) -> Iterator[Deviation]:

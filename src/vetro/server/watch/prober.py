@@ -124,7 +124,7 @@ class Prober:
             return
         newest = State.objects.filter(environment=row).order_by("-number").first()
         model = {} if newest is None else newest.model
-        used = [digest for _, digest in packages.pinned(row.id).values()]
+        used = [package.digest for package in packages.pinned(row.id)]
         plans = self._plans_of(row.id)
         effects = HostEffects(self._hosts(self._host_config(row, plans)), EFFECT, plans)
         with self._lock:

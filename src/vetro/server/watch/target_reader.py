@@ -49,7 +49,7 @@ class TargetReader:
         self.unread.discard(row.id)
         state = State.objects.filter(environment=row).order_by("-number").first()
         model = state.model if state is not None else {}
-        secrets = secrets_of(digest for _, digest in packages.pinned(row.id).values())
+        secrets = secrets_of(package.digest for package in packages.pinned(row.id))
         return list(targets.components(model, lambda classes: self._declarations(row, classes), secrets))
 
     def cloud(self, row: Environment) -> tuple[str, Mapping[str, Any]]:
@@ -79,7 +79,7 @@ class TargetReader:
         """What the classes declare; nothing for those of packages that do not use ``io.vetro``."""
         if not packages.uses(row.id, "io.vetro"):
             return {}
-        digests = [digest for _, digest in packages.pinned(row.id).values()]
+        digests = [package.digest for package in packages.pinned(row.id)]
         key = hashlib.sha256("\0".join([*sorted(digests), *classes]).encode()).hexdigest()
         if key not in self._declared:
             if len(self._declared) >= _KEPT:

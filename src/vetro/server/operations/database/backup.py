@@ -26,7 +26,7 @@ from vetro.server.caller import SYSTEM
 from vetro.server.catalog import blobs, garbage
 from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config
-from vetro.server.environments.models import EnvironmentPackage
+from vetro.server.environments import packages
 from vetro.server.operations.database import engines, partial_files, schema
 from vetro.server.operations.database.backup_file import DATABASE, KEYS, SIGNING, End, Head, Writer
 from vetro.server.operations.database.errors import BackupFailed
@@ -128,7 +128,7 @@ def _blobs(writer: Writer, written: set[str], end: End) -> set[str]:
 
 def named() -> set[str]:
     """Digests of archives that packages and environments name."""
-    found = set(EnvironmentPackage.objects.values_list("digest", flat=True).distinct())
+    found = {package.digest for package in packages.archives()}
     for digests in Package.objects.values_list("digest", "ui", "logo", "supplier_logo"):
         found.update(digests)
     return found - {""}

@@ -14,7 +14,7 @@ from vetro.engine.version import engine_version
 from vetro.server.catalog import blobs
 from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config, ConfigError
-from vetro.server.environments.models import EnvironmentPackage
+from vetro.server.environments import packages
 from vetro.server.operations.database import findings
 from vetro.server.operations.database.snapshot import snapshot
 from vetro.server.secrets.encryption import EncryptedJSON, loads
@@ -126,8 +126,8 @@ def _archives(everything: bool) -> Iterator[Diagnostic]:
         "fqn", "version", "digest", "ui", "logo", "supplier_logo"
     ):
         named.update({digest: f"{fqn} {version}" for digest in digests if digest})
-    for fqn, version, digest in EnvironmentPackage.objects.values_list("fqn", "version", "digest").distinct():
-        named.setdefault(digest, f"{fqn} {version}, which an environment uses")
+    for package in packages.archives():
+        named.setdefault(package.digest, f"{package.name} {package.version}, which an environment uses")
     try:
         there = set(blobs.store().names())
     except (OSError, ConfigError) as error:
