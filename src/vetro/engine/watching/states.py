@@ -24,6 +24,11 @@ class State(StrEnum):
 _BADNESS = {State.RUNNING: 0, State.STOPPED: 1, State.UNKNOWN: 2, State.DEGRADED: 3, State.DOWN: 4}
 
 
+def worse(now: State, before: State) -> bool:
+    """Whether something is not as well any more as it was."""
+    return _BADNESS.get(now, 0) > _BADNESS.get(before, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """How something is, and why it is not running."""

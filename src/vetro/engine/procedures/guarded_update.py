@@ -1,0 +1,233 @@
+"""A guarded update: hold what is there, deploy, look whether all is as well as before; else everything goes back.
+
+::
+
+    ready -> snapshotting -> deploying -> settling -> (holding) -> keeping -> kept
+                  |              |           |            |           ^
+                  |              +-----------+------------+-> restoring -> restored
+                  +------------------------------------------ (keeping) -> restored
+
+A task that does not go well on the way back is tried again; when it never does, a person has to say what comes next
+(``stuck``). `advance` is pure and total: called again with the same facts it changes nothing and commands nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Self, get_args
+
+from vetro.diagnostics import Text
+from vetro.engine.procedures.procedure import DONE, FINAL, GONE, Cancel, Command, Enqueue, Facts, TaskKind, Wake
+from vetro.engine.watching.states import State, worse
+
+Step = Literal[
+    "ready", "snapshotting", "deploying", "settling", "holding", "keeping", "restoring", "stuck", "kept", "restored"
+]
+#: Steps after which nothing happens any more, and those in which the environment is the procedure's alone.
+ENDED: frozenset[Step] = frozenset({"kept", "restored"})
+RESERVED: frozenset[Step] = frozenset(get_args(Step)) - ENDED - {"holding"}
+
+#: How often a task of the way back, or of the end, is tried; seconds before the second time, doubled each time.
+ATTEMPTS, PAUSE = 5, 10.0
+#: Seconds between two looks at the health of an environment, and for which a component may be unknown after settling.
+LOOK, PATIENCE = 5.0, 180.0
+
+_KINDS: Mapping[Step, TaskKind] = {
+    "snapshotting": "snapshot",
+    "deploying": "deploy",
+    "keeping": "drop",
+    "restoring": "restore",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedUpdate:
+    """Where a guarded update is. Times are seconds since 1970."""
+
+    #: Seconds for which the new state is looked at, and for which it can be taken back afterwards.
+    settle: float = 30.0
+    hold: float = 0.0
+    #: Whether components have to be as well as before.
+    by_health: bool = True
+    step: Step = "ready"
+    #: Tasks that were begun so far, and those of the present step.
+    tasks: int = 0
+    attempt: int = 0
+    #: When the present step began, and when it is over or its task is tried again.
+    since: float = 0.0
+    until: float | None = None
+    #: How the components were before.
+    before: Mapping[str, State] = field(default_factory=dict)
+    #: Whether the present step's task was told to end.
+    cancelled: bool = False
+    #: Why it goes back, or why a person is needed.
+    reason: str = ""
+    #: What it ends as when `keeping` is over.
+    end: Literal["kept", "restored"] = "kept"
+
+    @property
+    def key(self) -> str:
+        """The key of the present step's task."""
+        return f"{self.step}-{self.tasks}"
+
+    def as_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Back from storage."""
+        return cls(**{**stored, "before": {id: State(state) for id, state in stored["before"].items()}})
+
+
+def advance(record: GuardedUpdate, facts: Facts, now: float) -> tuple[GuardedUpdate, list[Command]]:
+    """What the update is now, and what is to be done for it, in one transaction with storing the record."""
+    commands: list[Command] = []
+    while True:
+        after, more = _STEPS[record.step](_in_time(record, now), facts, now)
+        commands += more
+        if after.step == record.step or after.step in _KINDS:  # nobody knows a task that is only commanded
+            return after, commands
+        record = after
+
+
+def _in_time(record: GuardedUpdate, now: float) -> GuardedUpdate:
+    """A clock that was set back makes no step longer than it was to be."""
+    if record.until is None or now >= record.since:
+        return record
+    return replace(record, since=now, until=now + (record.until - record.since))
+
+
+_Result = tuple[GuardedUpdate, list[Command]]
+
+
+def _enter(record: GuardedUpdate, step: Step, now: float, lasts: float | None = None, **more: Any) -> _Result:
+    begins = step in _KINDS
+    after = replace(
+        record,
+        step=step,
+        tasks=record.tasks + begins,
+        attempt=int(begins),
+        since=now,
+        until=None if lasts is None else now + lasts,
+        cancelled=False,
+        **more,
+    )
+    if begins:
+        return after, [Enqueue(after.key, _KINDS[step])]
+    return after, [] if after.until is None else [Wake(after.until)]
+
+
+def _ready(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    return _enter(record, "snapshotting", now, before=dict(facts.health))
+
+
+def _snapshotting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    state = facts.tasks.get(record.key, GONE)
+    if state == DONE and facts.asked != "undo":
+        return _enter(record, "deploying", now)
+    if state in FINAL:  # nothing was changed yet
+        reason = Text("somebody wanted so") if state == DONE else Text("what is there could not be held")
+        return _enter(record, "keeping", now, end="restored", reason=record.reason or reason)
+    return _cancelled(record, facts)
+
+
+def _deploying(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    state = facts.tasks.get(record.key, GONE)
+    if state == DONE and facts.asked != "undo":
+        return _enter(record, "settling", now, record.settle)
+    if state in FINAL:
+        return _back(record, facts, now, Text("the deployment ended as {state}", state=state))
+    return _cancelled(record, facts)
+
+
+def _cancelled(record: GuardedUpdate, facts: Facts) -> _Result:
+    if facts.asked == "undo" and not record.cancelled:
+        return replace(record, cancelled=True), [Cancel(record.key)]
+    return record, []
+
+
+def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    assert record.until is not None
+    if facts.asked == "undo":
+        return _back(record, facts, now, Text("somebody wanted so"))
+    if facts.asked == "keep":
+        return _enter(record, "keeping", now)
+    if now < record.until:
+        return record, [Wake(record.until)]
+    bad = _worse(record, facts) if record.by_health else {}
+    if bad and now < record.until + PATIENCE and set(bad.values()) == {State.UNKNOWN}:
+        return record, [Wake(now + LOOK)]  # nobody has looked yet
+    if bad:
+        id, state = min(bad.items())
+        return _back(record, facts, now, Text("component '{id}' is {state}", id=id, state=state.value))
+    if record.hold > 0:
+        return _enter(record, "holding", now, record.hold)
+    return _enter(record, "keeping", now)
+
+
+def _worse(record: GuardedUpdate, facts: Facts) -> dict[str, State]:
+    """The components that are not as well as before; new ones have to run."""
+    return {id: state for id, state in facts.health.items() if worse(state, record.before.get(id, State.RUNNING))}
+
+
+def _holding(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    assert record.until is not None
+    if facts.asked == "undo":
+        return _back(record, facts, now, Text("somebody wanted so"))
+    if facts.asked == "keep" or now >= record.until:
+        return _enter(record, "keeping", now)
+    return record, [Wake(record.until)]
+
+
+def _back(record: GuardedUpdate, facts: Facts, now: float, reason: str) -> _Result:
+    asked = Text("somebody wanted so") if facts.asked == "undo" else reason
+    return _enter(record, "restoring", now, reason=asked, end="restored")
+
+
+def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    """`keeping` and `restoring`: what has to be done, so it is tried again."""
+    if record.until is None:
+        state = facts.tasks.get(record.key, GONE)
+        if state == DONE:
+            return _enter(record, record.end, now)
+        if state not in FINAL:
+            return record, []
+        if record.attempt >= ATTEMPTS:
+            text = Text(
+                "the task '{kind}' ended {count} times without success", kind=_KINDS[record.step], count=ATTEMPTS
+            )
+            return _enter(record, "stuck", now, reason=text)
+        wait = PAUSE * 2 ** (record.attempt - 1)
+        return replace(record, since=now, until=now + wait), [Wake(now + wait)]
+    if now < record.until:
+        return record, [Wake(record.until)]
+    after = replace(record, tasks=record.tasks + 1, attempt=record.attempt + 1, since=now, until=None)
+    return after, [Enqueue(after.key, _KINDS[after.step])]
+
+
+def _stuck(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    if facts.asked == "undo":
+        return _enter(record, "restoring", now, end="restored")
+    if facts.asked == "keep":
+        return _enter(record, "keeping", now, end="kept")
+    return record, []
+
+
+def _ended(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    return record, []
+
+
+_STEPS = {
+    "ready": _ready,
+    "snapshotting": _snapshotting,
+    "deploying": _deploying,
+    "settling": _settling,
+    "holding": _holding,
+    "keeping": _finishing,
+    "restoring": _finishing,
+    "stuck": _stuck,
+    "kept": _ended,
+    "restored": _ended,
+}

@@ -1,0 +1,265 @@
+"""Guarded updates: each way through, and random histories of tasks, clocks, kills and people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.fuzzing import examples
+from vetro.engine.procedures.guarded_update import (
+    ATTEMPTS,
+    ENDED,
+    PATIENCE,
+    RESERVED,
+    GuardedUpdate,
+    advance,
+)
+from vetro.engine.procedures.procedure import Asked, Cancel, Command, Enqueue, Facts, Wake
+from vetro.engine.watching.states import State
+
+RUNNING, DOWN, UNKNOWN = State.RUNNING, State.DOWN, State.UNKNOWN
+
+
+class World:
+    """What a service does with commands: one task after the other, a clock, the health of one component."""
+
+    def __init__(self, **options: float | bool) -> None:
+        self.record = GuardedUpdate(**options)  # type: ignore[arg-type]
+        self.now = 1000.0
+        self.tasks: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
+        self.order: list[str] = []
+        self.health: dict[str, State] = {"web": RUNNING}
+        self.asked: Asked = ""
+        self.wake: float | None = None
+        self.cancelled: list[str] = []
+
+    def facts(self) -> Facts:
+        return Facts(tasks=dict(self.tasks), health=dict(self.health), asked=self.asked)
+
+    def look(self) -> list[Command]:
+        before = self.record
+        after, commands = advance(before, self.facts(), self.now)
+        for command in commands:
+            match command:
+                case Enqueue(key, kind):
+                    assert key not in self.tasks, "a key is used once"
+                    assert not self.working(), "one task at a time"
+                    self.tasks[key], self.kinds[key] = "queued", kind
+                    self.order.append(kind)
+                case Cancel(key):
+                    self.cancelled.append(key)
+                case Wake(at):
+                    self.wake = at
+        self.record = GuardedUpdate.from_json(json.loads(json.dumps(after.as_json())))
+        assert self.record == after
+        if after.step != before.step:
+            self.asked = ""
+        again, more = advance(after, self.facts(), self.now)
+        assert again == after
+        assert all(isinstance(command, Wake) for command in more), more  # looking twice begins nothing twice
+        return commands
+
+    def working(self) -> list[str]:
+        return [key for key, state in self.tasks.items() if state in ("queued", "running", "needs_person")]
+
+    def end(self, state: str = "done") -> None:
+        (key,) = self.working()
+        self.tasks[key] = state
+        self.look()
+
+    def sleep(self) -> None:
+        assert self.wake is not None
+        self.now, self.wake = max(self.now, self.wake), None
+        self.look()
+
+
+def begun(**options: float | bool) -> World:
+    world = World(**options)
+    world.look()
+    return world
+
+
+def test_all_goes_well() -> None:
+    world = begun(settle=30)
+    world.end()
+    world.end()
+    assert world.record.step == "settling" and world.wake == 1030
+    world.sleep()
+    assert world.record.step == "keeping"
+    world.end()
+    assert world.record.step == "kept" and world.order == ["snapshot", "deploy", "drop"]
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled", "killed", "diverged"])
+def test_a_deployment_that_does_not_go_well_is_taken_back(state: str) -> None:
+    world = begun()
+    world.end()
+    world.end(state)
+    assert world.record.step == "restoring" and state in world.record.reason
+    world.end()
+    assert world.record.step == "restored" and world.order == ["snapshot", "deploy", "restore"]
+
+
+def test_what_could_not_be_held_is_not_deployed() -> None:
+    world = begun()
+    world.end("failed")
+    assert world.record.step == "keeping"  # what was held of it is let go
+    world.end()
+    assert world.record.step == "restored" and world.order == ["snapshot", "drop"]
+
+
+def test_a_component_that_is_worse_than_before_is_taken_back() -> None:
+    world = begun()
+    world.end()
+    world.health = {"web": State.DEGRADED}
+    world.end()
+    world.sleep()
+    assert world.record.step == "restoring" and "'web' is degraded" in world.record.reason
+
+
+def test_what_was_down_before_may_be_down_afterwards() -> None:
+    world = World()
+    world.health = {"web": DOWN}
+    world.look()
+    world.end()
+    world.end()
+    world.sleep()
+    assert world.record.step == "keeping"
+
+
+def test_a_new_component_has_to_run() -> None:
+    world = begun()
+    world.end()
+    world.health["cache"] = DOWN
+    world.end()
+    world.sleep()
+    assert world.record.step == "restoring" and "'cache'" in world.record.reason
+
+
+def test_what_nobody_looked_at_yet_has_time_but_is_not_well() -> None:
+    world = begun(settle=10)
+    world.end()
+    world.health = {"web": UNKNOWN}
+    world.end()
+    world.sleep()
+    assert world.record.step == "settling"
+    world.now += PATIENCE
+    world.look()
+    assert world.record.step == "restoring"
+
+
+def test_health_can_be_left_out() -> None:
+    world = begun(by_health=False)
+    world.end()
+    world.health = {"web": DOWN}
+    world.end()
+    world.sleep()
+    assert world.record.step == "keeping"
+
+
+def test_what_is_held_can_be_taken_back_until_its_time_is_over() -> None:
+    world = begun(settle=0, hold=3600)
+    world.end()
+    world.end()
+    assert world.record.step == "holding" and "holding" not in RESERVED
+    undone = replace(world.record), World()
+    world.asked = "undo"
+    world.look()
+    assert world.record.step == "restoring"
+    other = undone[1]
+    other.record, other.now, other.tasks = undone[0], 1000.0 + 3600, dict(world.tasks)
+    other.tasks.pop("restoring-3")
+    other.look()
+    assert other.record.step == "keeping"
+
+
+def test_undo_ends_the_deployment_first() -> None:
+    world = begun()
+    world.end()
+    world.asked = "undo"
+    world.look()
+    assert world.cancelled == ["deploying-2"] and world.record.step == "deploying"
+    world.end("cancelled")
+    assert world.record.step == "restoring" and "wanted" in world.record.reason
+    assert world.order == ["snapshot", "deploy", "restore"]
+
+
+def test_undo_that_comes_with_the_end_of_the_deployment_counts() -> None:
+    world = begun()
+    world.end()
+    world.asked = "undo"
+    world.end("done")
+    assert world.record.step == "restoring"
+
+
+def test_the_way_back_is_tried_again_and_then_a_person_is_needed() -> None:
+    world = begun()
+    world.end()
+    world.end("failed")
+    for _ in range(ATTEMPTS - 1):
+        world.end("failed")
+        world.sleep()
+    world.end("failed")
+    assert world.record.step == "stuck" and "stuck" in RESERVED
+    world.asked = "undo"
+    world.look()
+    world.end()
+    assert world.record.step == "restored"
+
+
+def test_a_clock_that_was_set_back_makes_nothing_longer() -> None:
+    world = begun(settle=30)
+    world.end()
+    world.end()
+    world.now -= 86_400
+    world.look()
+    assert world.wake == world.now + 30
+
+
+@settings(max_examples=examples(400))
+@given(data=st.data())
+def test_no_history_leads_to_two_tasks_or_to_an_update_that_stays_between(data: st.DataObject) -> None:
+    """Any order of ends, deaths, lost tasks, clock jumps, health and requests; then all goes well, and it ends."""
+    world = begun(
+        settle=data.draw(st.sampled_from([0.0, 30.0])),
+        hold=data.draw(st.sampled_from([0.0, 3600.0])),
+        by_health=data.draw(st.booleans()),
+    )
+    for _ in range(data.draw(st.integers(0, 40))):
+        match data.draw(st.sampled_from(["end", "lose", "clock", "health", "ask", "wait", "look"])):
+            case "end" if world.working():
+                world.end(data.draw(st.sampled_from(["done", "failed", "cancelled", "killed", "diverged"])))
+            case "lose" if world.working():
+                del world.tasks[world.working()[0]]
+            case "clock":
+                world.now += data.draw(st.sampled_from([-86_400.0, -1.0, 5.0, 86_400.0]))
+            case "health":
+                world.health = data.draw(st.dictionaries(st.sampled_from("ab"), st.sampled_from(list(State))))
+            case "ask":
+                world.asked = data.draw(st.sampled_from(["undo", "keep"]))
+            case "wait" if world.wake is not None:
+                world.sleep()
+        if data.draw(st.booleans()):  # a process that dies before it looks: the next one does
+            world.look()
+        deployed, restored = world.order.count("deploy"), world.order.count("restore")
+        assert deployed <= 1 and (deployed or not restored)
+    for _ in range(4 * ATTEMPTS):
+        if world.record.step in ENDED:
+            break
+        if world.record.step == "stuck":
+            world.asked = "undo"
+        if world.working():
+            world.end()
+        else:
+            world.now += 2 * 86_400
+            world.look()
+    assert world.record.step in ENDED, world.record
+    assert not world.working()
+    assert world.record.step == "kept" or world.order[-1] == ("restore" if "deploy" in world.order else "drop")
+    if world.record.step == "kept":
+        assert "drop" in world.order
