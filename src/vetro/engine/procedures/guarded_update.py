@@ -4,11 +4,12 @@
 
     ready -> snapshotting -> deploying -> settling -> (holding) -> keeping -> kept
                   |              |           |            |           ^
-                  |              +-----------+------------+-> restoring -> restored
-                  +------------------------------------------ (keeping) -> restored
+                  |              +-----------+------------+-> restoring -> releasing -> restored
+                  +------------------------------------------------------> releasing -> restored
 
-A task that does not go well on the way back is tried again; when it never does, a person has to say what comes next
-(``stuck``). `advance` is pure and total: called again with the same facts it changes nothing and commands nothing.
+What was held is let go at the end of both ways (``keeping``, ``releasing``). A task that does not go well on the way
+back is tried again; when it never does, a person has to say what comes next (``stuck``). `advance` is pure and total:
+called again with the same facts it changes nothing and commands nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ from vetro.engine.procedures.procedure import DONE, FINAL, GONE, Cancel, Command
 from vetro.engine.watching.states import State, worse
 
 Step = Literal[
-    "ready", "snapshotting", "deploying", "settling", "holding", "keeping", "restoring", "stuck", "kept", "restored"
+    "ready",
+    "snapshotting",
+    "deploying",
+    "settling",
+    "holding",
+    "keeping",
+    "restoring",
+    "releasing",
+    "stuck",
+    "kept",
+    "restored",
 ]
 #: Steps after which nothing happens any more, and those in which the environment is the procedure's alone.
 ENDED: frozenset[Step] = frozenset({"kept", "restored"})
@@ -38,7 +49,10 @@ _KINDS: Mapping[Step, TaskKind] = {
     "deploying": "deploy",
     "keeping": "drop",
     "restoring": "restore",
+    "releasing": "drop",
 }
+#: What follows a task that has to succeed.
+_AFTER: Mapping[Step, Step] = {"keeping": "kept", "restoring": "releasing", "releasing": "restored"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +77,6 @@ class GuardedUpdate:
     cancelled: bool = False
     #: Why it goes back, or why a person is needed.
     reason: str = ""
-    #: What it ends as when `keeping` is over.
-    end: Literal["kept", "restored"] = "kept"
 
     @property
     def key(self) -> str:
@@ -129,7 +141,7 @@ def _snapshotting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
         return _enter(record, "deploying", now)
     if state in FINAL:  # nothing was changed yet
         reason = Text("somebody wanted so") if state == DONE else Text("what is there could not be held")
-        return _enter(record, "keeping", now, end="restored", reason=record.reason or reason)
+        return _enter(record, "releasing", now, reason=record.reason or reason)
     return _cancelled(record, facts)
 
 
@@ -183,15 +195,15 @@ def _holding(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
 
 def _back(record: GuardedUpdate, facts: Facts, now: float, reason: str) -> _Result:
     asked = Text("somebody wanted so") if facts.asked == "undo" else reason
-    return _enter(record, "restoring", now, reason=asked, end="restored")
+    return _enter(record, "restoring", now, reason=asked)
 
 
 def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
-    """`keeping` and `restoring`: what has to be done, so it is tried again."""
+    """`keeping`, `restoring`, `releasing`: what has to be done, so it is tried again."""
     if record.until is None:
         state = facts.tasks.get(record.key, GONE)
         if state == DONE:
-            return _enter(record, record.end, now)
+            return _enter(record, _AFTER[record.step], now)
         if state not in FINAL:
             return record, []
         if record.attempt >= ATTEMPTS:
@@ -209,9 +221,9 @@ def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
 
 def _stuck(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     if facts.asked == "undo":
-        return _enter(record, "restoring", now, end="restored")
+        return _enter(record, "restoring", now)
     if facts.asked == "keep":
-        return _enter(record, "keeping", now, end="kept")
+        return _enter(record, "keeping", now)
     return record, []
 
 
@@ -227,6 +239,7 @@ _STEPS = {
     "holding": _holding,
     "keeping": _finishing,
     "restoring": _finishing,
+    "releasing": _finishing,
     "stuck": _stuck,
     "kept": _ended,
     "restored": _ended,
