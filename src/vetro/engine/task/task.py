@@ -68,8 +68,6 @@ class Task:
     kind: Kind
     #: Folders and archives, absolute paths; the standard packages are added by the task process.
     packages: Sequence[str] = ()
-    #: Which of them a package gets for what it requires, where that is decided already: `PackageResolver.bind`.
-    requirements: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: The start model: {Objects, ObjectsCopy, Attributes, SystemData}.
     model: Mapping[str, Any] = field(default_factory=dict)
     method: str | None = None
@@ -87,6 +85,8 @@ class Task:
     budget: Budget = field(default_factory=Budget)
     #: Distributions whose plug-ins may be used; None: all that are installed.
     plugins: Sequence[str] | None = None
+    #: Which of its packages a package gets for what it requires, where that is decided: `PackageResolver.bind`.
+    requirements: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: The engine that began the task: only the same one may continue it.
     engine: str = ""
 
