@@ -126,6 +126,8 @@ def refused(error: Refused) -> None:
     for finding in details.get("findings") or details.get("report") or ():
         if isinstance(finding, Mapping):
             out.note(_finding(finding))
+    if isinstance(found := details.get("compatibility"), Mapping):
+        show_compatibility(found)
     sys.exit(out.FAILED)
 
 
@@ -172,10 +174,38 @@ def show_published(done: Mapping[str, Any]) -> None:
     for findings in done["findings"].values():
         for finding in findings:
             out.note(_finding(finding))
+    for found in (done.get("compatibility") or {}).values():
+        show_compatibility(found)
     for missing in done["missing"]:
         out.note(out.style("missing: ", fg="yellow") + compact(missing))
     for text in done.get("notes") or ():
         out.note(str(text))
+
+
+def show_compatibility(found: Mapping[str, Any]) -> None:
+    """What a version breaks, for people; nothing of one whose number says so."""
+    if not found["sufficient"] or found["reason"] is not None:
+        for line in compatibility_lines(found):
+            out.note(out.style("version: ", fg="yellow") + line)
+
+
+def compatibility_lines(found: Mapping[str, Any] | None) -> list[str]:
+    """What was found when a version was compared with the one before it, the weightiest first."""
+    if found is None:
+        return []
+    if found["reason"] is not None:
+        return [f"not compared with {found['against']['version']}: {found['reason']}"]
+    first = f"compared with {found['against']['version']}: needs {found['required']} or a later version"
+    if found["sufficient"]:
+        first = f"compared with {found['against']['version']}: the number is right"
+    lines = [first + (", forced" if found["forced"] else "")]
+    for finding in found["findings"]:
+        if finding["level"] in ("major", "unknown"):
+            place = finding["new"] or finding["old"]
+            where = f"{place['file']}:{place['line']}: " if place else ""
+            value = "" if finding["witness"] is None else f", for example {finding['witness']}"
+            lines.append(f"{where}{finding['element']} {finding['message']}{value} ({finding['code']})")
+    return lines
 
 
 def show_rehearsal(done: Mapping[str, Any]) -> None:
@@ -187,6 +217,8 @@ def show_rehearsal(done: Mapping[str, Any]) -> None:
     for item in report["items"]:
         for finding in item["findings"]:
             out.note(_finding(finding))
+        if item.get("compatibility"):
+            show_compatibility(item["compatibility"])
     for problem in [p for item in [*report["items"], report] for p in item["problems"]]:
         out.note(_finding({"severity": "error", **problem}))
 

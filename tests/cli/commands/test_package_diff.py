@@ -52,7 +52,7 @@ def test_archives_and_data(here: Path, vetro: Callable[..., Result]) -> None:
     assert (finding["code"], finding["element"], finding["new"]) == (
         "CMP119",
         "test.Shop.size",
-        "new/Classes/Shop.yaml:6:3",
+        {"file": "new/Classes/Shop.yaml", "line": 6, "column": 3},
     )
     assert "compatible" in vetro("package", "diff", "old.zip", "new", "-o", "table").stdout
 
@@ -66,7 +66,13 @@ def test_the_old_version_comes_from_the_server(remote: Remote) -> None:
         done = remote.run("package", "diff", name, "next", "-o", "json")
         assert done.exit_code == 1
         assert [one["code"] for one in json.loads(done.stdout)["findings"]] == ["CMP112"]
-    assert "there is no version 7.0.0" in remote.refused("package", "diff", "sold/7.0.0", "next")
+    assert "There is no package 'sold/7.0.0'" in remote.refused("package", "diff", "sold/7.0.0", "next")
+    remote.ok("package", "publish", "next")
+    both = remote.run("package", "diff", "sold/1.0.0", "sold")
+    assert both.exit_code == 1 and "    new: Classes/Shop.yaml:5:3" in both.stdout
+    assert remote.run("package", "diff", "next", "sold").exit_code == 0
+    mixed = remote.run("package", "diff", "sold", "next", "--require", "published")
+    assert mixed.exit_code == 2 and "--require is for packages that are here" in mixed.stderr
 
 
 def test_what_cannot_be_compared(here: Path, vetro: Callable[..., Result]) -> None:

@@ -12,7 +12,6 @@ from vetro.packages.compat.comparison import compare
 from vetro.packages.compat.findings import Comparison, Level, required_version
 from vetro.packages.errors import PackageError
 from vetro.packages.memory import memory_package
-from vetro.yaql.errors import TimeExceeded
 
 STORE = """\
 Namespaces: {=: a, m: io.murano.metadata.forms}
@@ -222,13 +221,23 @@ def test_conditions_without_end_end() -> None:
     endless = "$.int().notNull().check(range(0, 9000000).any($ < 0) or $ > {})"
 
     def made(number: int) -> Any:
-        text = f"Namespaces: {{=: a}}\nName: Store\nProperties:\n  p:\n    Contract: {endless.format(number)}\n"
+        more = "  q: {Contract: $}\n" if number == 1 else ""
+        text = f"Namespaces: {{=: a}}\nName: Store\nProperties:\n  p:\n    Contract: {endless.format(number)}\n{more}"
         return memory_package({"name": "a", "classes": {"a.Store": text}})
 
     began = time.process_time()
-    with pytest.raises(TimeExceeded):
-        compare(made(1), made(2), seconds=1.0)
+    done = compare(made(1), made(2), seconds=3.0)
     assert time.process_time() - began < 30
+    # Nobody knows about the one, and the others are compared all the same.
+    assert [(one.element, one.code, one.level) for one in done.findings] == [
+        ("a.Store.q", "CMP110", Level.MAJOR),
+        ("a.Store.p", "CMP190", Level.UNKNOWN),
+    ]
+
+
+def test_what_is_left_when_the_time_is_over_is_unknown() -> None:
+    done = compare(package(), package(more={"a.Base": ""} | {"a.Store": STORE.replace("Extends: Base", "")}), seconds=0)
+    assert ("a", "CMP191", Level.UNKNOWN) in [(one.element, one.code, one.level) for one in done.findings]
 
 
 def test_fifty_classes_take_seconds() -> None:

@@ -144,6 +144,7 @@ member  POST         /v2/notices/targets/{target_id}/test
 reader  GET          /v2/packages
 member  POST         /v2/packages
 member  POST         /v2/packages/check
+member  POST         /v2/packages/compare
 member  POST         /v2/packages/import
 reader  POST         /v2/packages/known
 member  DELETE PATCH /v2/packages/{package_id}
@@ -275,6 +276,7 @@ reader  GET          /app/packages/{package}/
 reader  GET          /app/packages/{package}/archive
 reader  GET          /app/packages/{package}/classes/
 reader  GET          /app/packages/{package}/classes/{name}
+reader  GET          /app/packages/{package}/compatibility/
 member  GET POST     /app/packages/{package}/edit
 reader  GET          /app/packages/{package}/files/
 reader  GET          /app/packages/{package}/files/{path}

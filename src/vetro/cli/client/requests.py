@@ -155,10 +155,14 @@ class Client:
         """The bytes at a path: an archive, a file."""
         return self.send("GET", path, timeout=LONG).content
 
-    def upload(self, path: str, archives: Mapping[str, bytes], fields: Mapping[str, Any] | None = None) -> Any:
-        """What the server says to a form of files called ``archive`` and fields."""
-        files = [("archive", (name, data, "application/zip")) for name, data in archives.items()]
+    def upload(
+        self, path: str, archives: Mapping[str, bytes], fields: Mapping[str, Any] | None = None, part: str = "archive"
+    ) -> Any:
+        """What the server says to a form of files, whose parts are called ``part``, and fields."""
+        files: list[Any] = [(part, (name, data, "application/zip")) for name, data in archives.items()]
         values = {key: _field(value) for key, value in (fields or {}).items() if value not in (None, [], ())}
+        if not files:  # fields alone would not go as a form of parts
+            files, values = [(key, (None, value)) for key, value in values.items()], {}
         return self.data(self.send("POST", path, files=files, data=values, timeout=LONG))
 
     def items(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[dict[str, Any]]:

@@ -25,9 +25,15 @@ _COLUMNS = ("fqn", "version", "type", "categories", "public", "id")
 _HEAD = ("package", "version", "type", "categories", "public", "id")
 
 
+_anyway = click.option(
+    "--anyway", is_flag=True, help="Also where the version number is too low for what it breaks (administrators)."
+)
+
+
 def _import_options(function: F) -> F:
     """How packages come into a catalog."""
     for option in (
+        _anyway,
         click.option("--allow-missing", is_flag=True, help="Also where the server lacks what they require."),
         click.option("--tag", "tags", multiple=True, metavar="WORD", help="A tag more. Repeatable."),
         click.option("--category", "categories", multiple=True, metavar="NAME", help="Put them in there. Repeatable."),
@@ -145,6 +151,7 @@ def show_command(name: str, classes: bool, usage: bool, output: str) -> None:
         row["versions"] = [v["version"] for v in row["versions"]]
         row["requires"] = [f"{required} {spec}".strip() for required, spec in row["requires"].items()]
         row["findings"] = [f"{f['severity']} {f['code']}: {f['message']}" for f in row["findings"]]
+        row["compatibility"] = package_transfer.compatibility_lines(row.get("compatibility"))
     print_one(row, output)
 
 
@@ -189,6 +196,7 @@ def download_command(name: str, target: str | None, force: bool) -> None:
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="Its categories from now on. Repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="WORD", help="Its tags from now on. Repeatable.")
 @click.option("--force", is_flag=True, help="Also where that leaves requirements of packages unmet.")
+@_anyway
 @context_option
 @out.output_option("table", "json", "yaml")
 def change_command(
@@ -200,6 +208,7 @@ def change_command(
     categories: Sequence[str],
     tags: Sequence[str],
     force: bool,
+    anyway: bool,
     output: str,
 ) -> None:
     """Change how a package is presented and who sees it. What it contains never changes."""
@@ -209,7 +218,12 @@ def change_command(
     if not wanted:
         raise click.UsageError("say what to change: 'vetro package change --help' lists it")
     with out.explained(), need_server(_WHAT) as client:
-        changed = client.patch(f"/packages/{find.package(client, name)['id']}", wanted, force=True if force else None)
+        row = find.package(client, name)
+        asked = {"force": True if force else None, "anyway": True if anyway else None}
+        try:
+            changed = client.patch(f"/packages/{row['id']}", wanted, **asked)
+        except Refused as error:
+            package_transfer.refused(error)
     shown = ("id", "fqn", "version", "name", "description", "enabled", "public", "categories", "tags")
     print_one(changed, output, shown)
 

@@ -8,14 +8,15 @@ from typing import Any
 
 from vetro.muranopl.contracts.checks import conjuncts, fold, is_value
 from vetro.muranopl.contracts.model import Contract, ContractExpression, ContractList, ContractMap, expressions
-from vetro.packages.compat.languages import Unsupported, samples
+from vetro.packages.compat.languages import Automaton, Unsupported, samples
 from vetro.packages.compat.predicates import automaton, comparison, listed
 from vetro.yaql import ast
 from vetro.yaql.values import thaw
 
 #: Values for one pair of contracts; texts by which an expression is sampled; depth of lists and mappings.
 MOST, SAMPLES, DEPTH = 600, 8, 4
-_USUAL: tuple[Any, ...] = (
+#: Values of every kind.
+USUAL: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 7, 100, 65536, -(2**31), 2**63, 0.5, 3.7, -1.5, "", "a", "A", "ab", "some text",
     "7", "-3", "3.7", "true", " ", "é", "a" * 64, "a" * 300, "a\nb", "a\n", "10.0.0.1", "a@b.c",
     [], ["a"], [1], [None], {}, {"a": 1}, {"a": "b"},
@@ -36,7 +37,7 @@ def _values(contracts: tuple[Contract, ...], chance: random.Random, depth: int) 
     for contract in contracts:
         if isinstance(contract, ContractExpression):
             yield from _near(contract, chance)
-    yield from _USUAL
+    yield from USUAL
     if depth < DEPTH:
         lists = [one for one in contracts if isinstance(one, ContractList)]
         maps = [one for one in contracts if isinstance(one, ContractMap)]
@@ -61,18 +62,24 @@ def _near(contract: ContractExpression, chance: random.Random) -> Iterator[Any]:
                         yield from (value + "x", value[:-1], value.upper())
                 machine = automaton(part)
                 if machine is not None:
-                    try:
-                        texts = samples(machine, SAMPLES, chance)
-                    except Unsupported:
-                        continue
-                    for text in texts:
-                        yield text
-                        if text:
-                            at = chance.randrange(len(text))
-                            yield from (text + "!", text[:at] + "!" + text[at + 1 :], text[1:], text[:-1])
+                    yield from texts_near(machine, chance)
             value = fold(node)
             if is_value(value) and not isinstance(value, tuple):
                 yield value
+
+
+def texts_near(machine: Automaton, chance: random.Random | None = None) -> Iterator[str]:
+    """Texts that an automaton accepts, and some that it nearly accepts; none where it is too large for that."""
+    chance = chance or random.Random(0)
+    try:
+        texts = samples(machine, SAMPLES, chance)
+    except Unsupported:
+        return
+    for text in texts:
+        yield text
+        if text:
+            at = chance.randrange(len(text))
+            yield from (text + "!", text[:at] + "!" + text[at + 1 :], text[1:], text[:-1])
 
 
 def _lists(contracts: list[ContractList], chance: random.Random, depth: int) -> Iterator[Any]:
@@ -82,7 +89,7 @@ def _lists(contracts: list[ContractList], chance: random.Random, depth: int) -> 
         sizes |= {size + step for size in (one.minimum, one.maximum) if size is not None for step in (-1, 0, 1)}
     pools = _pools([one.items for one in contracts], chance, depth)
     if not pools:
-        pools = [list(_USUAL)]
+        pools = [list(USUAL)]
     for size in sorted(size for size in sizes if 0 <= size <= 64):
         for _ in range(6):
             yield [chance.choice(pools[min(i, len(pools) - 1)]) for i in range(size)]

@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from vetro.diagnostics import Text
 from vetro.muranopl import Engine
 from vetro.packages.compat.findings import Comparison, Finding, Level, compared
+from vetro.packages.compat.ranges import lost_version
 from vetro.packages.compat.rules import ClassRules, takes_class
+from vetro.packages.compat.templates import template_findings
+from vetro.packages.compat.time_limits import TimeLimits
 from vetro.packages.errors import PackageError
 from vetro.packages.extensions.plugins import required_extensions
-from vetro.packages.load import load_path, open_package
 from vetro.packages.package import LoadedPackage
 from vetro.packages.version_steps import former_names, is_due
-from vetro.yaql.context import Limits
 
-#: Seconds of work for the values that are tried on a version.
+#: Seconds that comparing two versions may take, beyond reading their classes.
 SECONDS = 60.0
 
 
-def compare_paths(
-    old: str | os.PathLike[str], new: str | os.PathLike[str], others: Iterable[str | os.PathLike[str]] = ()
-) -> Comparison:
-    """`compare` for packages in folders or archives; ``others`` are those that they require. Raises as it does, and as
-    `open_package`."""
-    mates = [package for path in others for package in load_path(path)]
-    return compare(open_package(old), open_package(new), mates)
-
-
 def compare(
-    old: LoadedPackage, new: LoadedPackage, others: Iterable[LoadedPackage] = (), *, seconds: float = SECONDS
+    old: LoadedPackage,
+    new: LoadedPackage,
+    others: Iterable[LoadedPackage] = (),
+    *,
+    seconds: float = SECONDS,
+    more: Callable[[TimeLimits], Iterable[Finding]] = lambda limits: (),
 ) -> Comparison:
     """Every difference of two versions of a package.
 
-    Contracts are run on values, nothing else is. ``others``: packages that they require. Raises `PackageError` for
-    packages of different names, `MuranoError` for classes that cannot be read or linked, and `TimeExceeded` when the
-    values of a version take more than ``seconds`` of work.
+    Contracts are run on values, nothing else is. ``others``: packages that they require, in all versions that one of
+    them may use. What does not end within ``seconds`` is unknown. ``more`` finds what else there is, within these
+    limits. Raises `PackageError` for packages of different names, `MuranoError` for classes that cannot be read or
+    linked.
     """
     if old.name != new.name:
         raise PackageError(
@@ -46,21 +43,23 @@ def compare(
             hint="a package with another name is a new package",
         )
     known = [other for other in others if other.name != old.name]
-    first, second = _session(old, known, seconds), _session(new, known, seconds)
-    with first.rt.clocked(), second.rt.clocked():
-        before = {name: first.types.in_package(old, name) for name in old.classes}
-        after = {name: second.types.in_package(new, name) for name in new.classes}
-        findings = [*_package(old, new), *_classes(old, before, after)]
+    first, second = _session(old, known), _session(new, known)
+    before = {name: first.types.in_package(old, name) for name in old.classes}
+    after = {name: second.types.in_package(new, name) for name in new.classes}
+    limits = TimeLimits(seconds, (first.rt, second.rt))
+    findings = [
+        *_package(old, new), *template_findings(old, new), *_classes(old, before, after, limits), *more(limits)
+    ]  # fmt: skip
+    if limits.over:
+        text = Text("was not compared as a whole: the time for it was over")
+        findings.append(Finding("CMP191", Level.UNKNOWN, old.name, text))
     return compared(old.name, old.version, new.version, findings, differ=old.blob != new.blob)
 
 
-def _session(package: LoadedPackage, others: list[LoadedPackage], seconds: float) -> Any:
+def _session(package: LoadedPackage, others: list[LoadedPackage]) -> Any:
     """Where the classes of one version can be asked."""
     extensions = required_extensions([package, *others])
-    engine = Engine(
-        [package, *others, *extensions.packages], natives=extensions.natives, limits=Limits(max_seconds=seconds)
-    )
-    return engine.session()
+    return Engine([package, *others, *extensions.packages], natives=extensions.natives).session()
 
 
 def _package(old: LoadedPackage, new: LoadedPackage) -> Iterator[Finding]:
@@ -75,14 +74,17 @@ def _package(old: LoadedPackage, new: LoadedPackage) -> Iterator[Finding]:
         before, after = old.requirements.get(name), new.requirements.get(name)
         if before != after:
             text = Text("requires {name} {after}, was {before}", name=name, after=_spec(after), before=_spec(before))
-            yield Finding("CMP162", Level.MINOR, old.name, text)
+            lost = None if before is None or after is None else lost_version(before, after)
+            yield Finding("CMP162", Level.MINOR, old.name, text, witness=lost)
 
 
 def _spec(text: str | None) -> str:
     return "not at all" if text is None else text or "in any version"
 
 
-def _classes(package: LoadedPackage, before: dict[str, Any], after: dict[str, Any]) -> Iterator[Finding]:
+def _classes(
+    package: LoadedPackage, before: dict[str, Any], after: dict[str, Any], limits: TimeLimits
+) -> Iterator[Finding]:
     successors = _successors(package, before, after)
     for name, kind in before.items():
         new = after.get(name) or successors.get(name)
@@ -92,7 +94,7 @@ def _classes(package: LoadedPackage, before: dict[str, Any], after: dict[str, An
         if new.name != name:
             text = Text("is called {new} now; environments are upgraded", new=new.name)
             yield Finding("CMP107", Level.MINOR, name, text, kind.decl.position, new.decl.position)
-        for finding in ClassRules(kind, new).findings():
+        for finding in ClassRules(kind, new, limits).findings():
             if finding.code == "CMP102" and not _asked_for(finding, kind, new, before):
                 finding = replace(finding, level=Level.MINOR)
             yield finding

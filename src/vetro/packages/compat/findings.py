@@ -47,6 +47,23 @@ class Finding:
     witness: str | None = None
     declared: bool = True
 
+    def as_data(self) -> dict[str, Any]:
+        """Plain data, whose message is still a `Text`."""
+        return {
+            "level": self.level.name.lower(),
+            "code": self.code,
+            "element": self.element,
+            "message": self.message,
+            "old": _place(self.old),
+            "new": _place(self.new),
+            "witness": self.witness,
+            "declared": self.declared,
+        }
+
+
+def _place(position: Position | None) -> dict[str, Any] | None:
+    return None if position is None else {"file": position.file, "line": position.line, "column": position.column}
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -62,7 +79,19 @@ class Comparison:
     @property
     def sufficient(self) -> bool:
         """Whether the newer version's number says enough."""
-        return bool(self.new >= self.required)
+        return promises(self.new, self.required)
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain data, whose messages are still `Text`. The same from every door."""
+        return {
+            "name": self.name,
+            "old": str(self.old),
+            "new": str(self.new),
+            "level": self.level.name.lower(),
+            "required": str(self.required),
+            "sufficient": self.sufficient,
+            "findings": [finding.as_data() for finding in self.findings],
+        }
 
 
 def compared(name: str, old: Version, new: Version, findings: Iterable[Finding], *, differ: bool) -> Comparison:
@@ -70,6 +99,12 @@ def compared(name: str, old: Version, new: Version, findings: Iterable[Finding],
     told = sorted(findings, key=lambda one: (-one.level, one.element, one.code))
     level = max((one.level for one in told if one.level is not Level.UNKNOWN), default=Level.PATCH)
     return Comparison(name, old, new, told, level, required_version(old, level) if differ else old)
+
+
+def promises(version: Version, required: Version) -> bool:
+    """Whether a number is great enough; a pre-release is if what it announces is."""
+    announced = Version(major=version.major, minor=version.minor, patch=version.patch)
+    return bool(version >= required or (version.prerelease and announced >= required))
 
 
 def required_version(old: Version, level: Level) -> Version:

@@ -7,7 +7,6 @@ witness: it was run, but for objects, which would need a deployment. Where neith
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,10 +24,12 @@ from vetro.muranopl.contracts.model import (
     Owner,
     StepName,
 )
+from vetro.muranopl.declarations.versions import parse_spec
 from vetro.muranopl.expressions import Literal
 from vetro.packages.compat.candidates import values_for
 from vetro.packages.compat.execution import Side, runs_alone, tried
 from vetro.packages.compat.predicates import Facts, follows, key, listed
+from vetro.packages.compat.ranges import lost_version
 from vetro.yaql.parser import MURANO, parse
 
 #: Nested contracts that are related one by one; deeper ones are tried as a whole. Items of a list that is made up.
@@ -87,11 +88,24 @@ class Pair:
         refused, changed = tried((self.old, old), (self.new, new), [*guess, *values_for(old, new)])
         if refused:  # what ran is right, whatever was proven
             best = min(refused, key=lambda value: (not _is_declared(old, value), len(repr(value)), repr(value)))
+            best = self._smaller(old, new, best)
             return Relation(Verdict.REFUSED, best, _is_declared(old, best))
         if changed:
             smallest = min(changed, key=lambda value: (not _is_declared(old, value), len(repr(value)), repr(value)))
             return replace(TAKEN if found.verdict is Verdict.TAKEN else UNKNOWN, changed=smallest, has_changed=True)
         return found if found.verdict is Verdict.TAKEN else UNKNOWN
+
+    def _smaller(self, old: Contract, new: Contract, witness: Any) -> Any:
+        """A witness without the keys that it does not need."""
+        if not isinstance(witness, dict):
+            return witness
+        for name in list(witness):
+            less = {key: value for key, value in witness.items() if key != name}
+            if _is_declared(old, less) == _is_declared(old, witness) and tried(
+                (self.old, old), (self.new, new), [less]
+            )[0]:  # fmt: skip
+                witness = less
+        return witness
 
     # -- by structure --------------------------------------------------------------------------------------------------
 
@@ -177,15 +191,28 @@ class Pair:
             pairs += [(before_keys, keys), (before_items, items)]
         for one, other in pairs:
             found = self._nested(one, other, depth)
-            if found.verdict is Verdict.REFUSED and not before.keys() - {_key_of(one, before)}:
-                name = _key_of(one, before)
-                return UNKNOWN if name is None else Relation(Verdict.REFUSED, {name: found.witness})
+            if found.verdict is Verdict.REFUSED:
+                return self._a_map(old, one, found.witness)
             if found.verdict is not Verdict.TAKEN:
                 return UNKNOWN
         return TAKEN
 
+    def _a_map(self, old: ContractMap, at: Contract, witness: Any) -> Relation:
+        """A mapping as a witness, with a value under the name of an entry; unknown where nobody can say what the
+        others take."""
+        items = {}
+        for name, item in old.entries:
+            found, value = (True, witness) if item is at else self._example(item)
+            if not found:
+                return UNKNOWN
+            items[name] = value
+        return Relation(Verdict.REFUSED, items) if any(item is at for _, item in old.entries) else UNKNOWN
+
     def _nested(self, old: Contract, new: Contract, depth: int) -> Relation:
-        return self._by_structure(old, new, depth + 1)
+        found = self._by_structure(old, new, depth + 1)
+        if found.verdict is Verdict.UNKNOWN and old is not ANYTHING and runs_alone(old) and runs_alone(new):
+            return self._with_values(old, new, found)
+        return found
 
     def _chains(self, old: ContractExpression, new: ContractExpression) -> Relation:
         before, after = old.chain, new.chain
@@ -246,8 +273,9 @@ class Pair:
             return Relation(Verdict.REFUSED, None) if not known else UNKNOWN
         narrower = one.name is not None and other.name is not None and self._narrower(one.name, other.name)
         if narrower and not known and not owners:
-            name = self.old.class_named(one.name or "")
-            return Relation(Verdict.REFUSED, {"?": {"type": one.name if name is None else name.name}})
+            kind = self.old.class_named(one.name or "")
+            written = one.name if kind is None else f"{kind.name}/{kind.version}" if self._outdated(kind) else kind.name
+            return Relation(Verdict.REFUSED, {"?": {"type": written}})
         fits = one.name is not None and other.name is not None and self._derives(one.name, other.name)
         more = {step.owned for step in new.steps if isinstance(step, Owner)} - owners
         return TAKEN if same and fits and wanted <= known and not more else UNKNOWN
@@ -255,18 +283,33 @@ class Pair:
     def _derives(self, old: str, new: str) -> bool:
         """Whether objects of the old class are of the new one, in the new version."""
         before, after = self.old.class_named(old), self.new.class_named(new)
-        if before is None or after is None:
+        if before is None or after is None or self._versions_lost(before):
             return False
         if before.name == after.name:
             return True
         moved = self._in_new_version(before.name)
         return moved is not None and any(one.name == after.name for one in moved.ancestors)
 
+    def _versions_lost(self, kind: Any) -> bool:
+        """Whether the new package may take fewer versions of the package that a class comes from."""
+        if kind.package.name == self.old.kind.package.name:
+            return False
+        before, after = _spec(kind, self.old), _spec(kind, self.new)
+        return before != after and (before is None or after is None or lost_version(before, after) is not None)
+
+    def _outdated(self, kind: Any) -> bool:
+        """Whether the new package no longer takes this version of a class of others."""
+        after = _spec(kind, self.new)
+        foreign = kind.package.name != self.old.kind.package.name
+        return foreign and after is not None and not parse_spec(after).match(kind.version)
+
     def _narrower(self, old: str, new: str) -> bool:
         """Whether objects of exactly the old class are refused for certain."""
         before, after = self.old.class_named(old), self.new.class_named(new)
-        if before is None or after is None or before.name == after.name:
+        if before is None or after is None:
             return False
+        if before.name == after.name:
+            return self._outdated(before)
         moved = self._in_new_version(before.name)
         return moved is not None and not any(one.name == after.name for one in moved.ancestors)
 
@@ -277,11 +320,6 @@ class Pair:
 def _item(contract: ContractList, position: int) -> Contract:
     """The contract for a place of a list."""
     return contract.items[min(position, len(contract.items) - 1)] if contract.items else ANYTHING
-
-
-def _key_of(contract: Contract, entries: Mapping[Any, Contract]) -> Any:
-    """The key that has this contract; None where none has."""
-    return next((name for name, item in entries.items() if item is contract), None)
 
 
 def _simple(chain: Chain) -> tuple[StepName | None, list[Any] | None]:
@@ -328,9 +366,22 @@ def _step_key(step: Any, side: Side) -> object:
     if isinstance(step, Check):
         return "check", None if step.predicate is None else key(step.predicate, side.prefixes)
     assert isinstance(step, OfClass)
-    names = tuple(_full_name(name, side) for name in (step.name, step.default))
+    names = tuple((_full_name(name, side), _required(name, side)) for name in (step.name, step.default))
     excluded = None if step.excluded is None else key(step.excluded, side.prefixes)
     return "class", step.template, names, step.version_spec, excluded
+
+
+def _required(name: str | None, side: Side) -> str | None:
+    """In which versions the package of a class of others is required; None for own ones."""
+    found = None if name is None else side.class_named(name)
+    return None if found is None or found.package.name == side.kind.package.name else _spec(found, side)
+
+
+def _spec(kind: Any, side: Side) -> str | None:
+    """In which versions a class's package requires the package of another class."""
+    package: Any = side.kind.package
+    spec: str | None = package.effective_requirements.get(kind.package.name)
+    return spec
 
 
 def _full_name(name: str | None, side: Side) -> str | None:

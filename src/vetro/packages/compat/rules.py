@@ -7,6 +7,7 @@ it may give only what the old one gave. Names that begin with ``_`` are internal
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from vetro.diagnostics import Text
@@ -26,6 +27,8 @@ from vetro.packages.compat.execution import Side, runs_alone
 from vetro.packages.compat.findings import Finding, Level, shown
 from vetro.packages.compat.predicates import key
 from vetro.packages.compat.relation import Pair, Verdict, contract_key
+from vetro.packages.compat.templates import TEMPLATE_PROPERTIES, both_templates, parameter_pairs
+from vetro.packages.compat.time_limits import TimeLimits
 from vetro.packages.version_steps import is_due, renames
 
 _GIVEN = frozenset({PropertyUsage.IN, PropertyUsage.CONST, PropertyUsage.IN_OUT})
@@ -49,8 +52,8 @@ _NEEDED_META = frozenset({"io.murano.metadata.forms.Secret", "io.murano.metadata
 class ClassRules:
     """One class in two versions: what of it has changed, and for whom."""
 
-    def __init__(self, old: Any, new: Any) -> None:
-        self.old, self.new = old, new
+    def __init__(self, old: Any, new: Any, limits: TimeLimits) -> None:
+        self.old, self.new, self._limits = old, new, limits
         self.pair = Pair(Side(old), Side(new))
         #: Names of properties in the old version -> those that they have in the new one.
         self._renamed = _renamed(old, new)
@@ -60,16 +63,22 @@ class ClassRules:
         yield from self._class()
         for name, prop in self.old.own_properties.items():
             if not name.startswith("_"):
-                yield from self._property(prop.decl)
+                yield from self._in_time(self._property(prop.decl), f".{name}", old=prop.decl)
         for name, prop in self.new.own_properties.items():
             if not name.startswith("_") and _property(self.old, name) is None and name not in self._renamed.values():
-                yield from self._new_property(prop.decl)
+                yield from self._in_time(self._new_property(prop.decl), f".{name}", new=prop.decl)
         for name, method in self.old.own_methods.items():
             if not name.startswith("_") and name != ".destroy" and method.decl is not None:
-                yield from self._method(method)
+                yield from self._in_time(self._method(method), f"::{name}", old=method.decl)
         for name, method in self.new.own_methods.items():
             if not name.startswith(("_", ".")) and method.decl is not None and name not in self.old.methods:
                 yield self._found("CMP150", Level.MINOR, Text("is new"), f"::{name}", new=method.decl.position)
+
+    def _in_time(self, found: Iterator[Finding], member: str, **decl: Any) -> Iterator[Finding]:
+        """What is found of one member; that nobody knows, where it does not end."""
+        text = Text("nobody knows what has changed: comparing it does not end in time")
+        places = {side: one.position for side, one in decl.items()}
+        return self._limits.within(lambda: found, lambda: self._found("CMP190", Level.UNKNOWN, text, member, **places))
 
     def _found(
         self,
@@ -129,6 +138,11 @@ class ClassRules:
         yield from self._meta(before.meta, after.meta, member, places)
 
     def _contracts(self, pair: Pair, before: PropertyDecl, after: PropertyDecl, member: str) -> Iterator[Finding]:
+        if before.name in TEMPLATE_PROPERTIES and both_templates(pair.old.kind.package, pair.new.kind.package):
+            for name, one, other in parameter_pairs(before.contract, after.contract):
+                old, new = replace(before, contract=one), replace(after, contract=other)
+                yield from self._narrowed(pair, old, new, f"{member}.{name}")
+            return
         if contract_key(before.contract, pair.old) == contract_key(after.contract, pair.new):
             return
         told = False
@@ -150,6 +164,8 @@ class ClassRules:
 
     def _narrowed(self, pair: Pair, before: Any, after: Any, member: str, *, stored: bool = False) -> Iterator[Finding]:
         """What its new contract makes of values that the old one took."""
+        if contract_key(before.contract, pair.old) == contract_key(after.contract, pair.new):
+            return
         there = pair.relate(before.contract, after.contract)
         places: dict[str, Any] = {"old": before.position, "new": after.position}
         if there.verdict is Verdict.REFUSED:
@@ -239,8 +255,7 @@ class ClassRules:
             if old.usage is ArgumentUsage.STANDARD and at != index:
                 text = Text("has another place among the arguments")
                 yield self._found("CMP134", Level.MAJOR, text, named, old.position, one.position)
-            if contract_key(old.contract, pair.old) != contract_key(one.contract, pair.new):
-                yield from self._narrowed(pair, old, one, named)
+            yield from self._narrowed(pair, old, one, named)
             yield from self._defaults(pair, old, one, named)
         for name in new.keys() - {one.name for one in before.arguments}:
             yield self._new_argument(new[name][1], f"{member}({name})")

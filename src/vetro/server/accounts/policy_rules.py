@@ -62,6 +62,8 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "show_quotas": (ANYBODY, "see what the project may have at most, and has (Vetro's)"),
     "watch_events": (ANYBODY, "follow what happens in the project (Vetro's)"),
     "use_forms": (ANYBODY, "see forms and have answers checked (Vetro's)"),
+    "compare_packages": (WRITER, "compare versions of packages (Vetro's)"),
+    "force_version": (ADMIN, "import and publish a package whose version number is too low (Vetro's)"),
     "import_from_address": (WRITER, "import packages from an address (Vetro's)"),
     "list_clouds": (ANYBODY, "list clouds and kinds of clouds, and what they can do (Vetro's)"),
     "list_images": (ANYBODY, "list images of the cloud and their marks (Vetro's)"),

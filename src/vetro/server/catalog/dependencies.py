@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from django.db.models import Q
+
 from vetro.diagnostics import Text
 from vetro.model.header import parse_type_text, type_of
 from vetro.model.tree import objects
@@ -17,7 +19,8 @@ from vetro.muranopl.errors import MuranoError, PackageForClassNotFound, PackageN
 from vetro.muranopl.package_resolver import CORE_LIBRARY, PackageResolver
 from vetro.packages.lock import Choice, LockedPackage
 from vetro.server.caller import Caller
-from vetro.server.catalog.models import Package
+from vetro.server.catalog import blobs
+from vetro.server.catalog.models import Package, PackageClass
 from vetro.server.catalog.resolver import Row, Rows, scope_of
 from vetro.server.catalog.standard_packages import installed
 from vetro.server.catalog.storage import from_blob
@@ -96,6 +99,33 @@ def choose_for_model(project_id: str, model: Any, pinned: Pinned = (), wishes: W
 def library() -> dict[str, str]:
     """The standard packages that tasks have anyway: NAME/VERSION -> SHA-256."""
     return {f"{one.fqn}/{one.version}": one.digest for one in installed()}
+
+
+def required_archives(caller: Caller, packages: Sequence[Package], besides: Collection[str] = ()) -> list[str]:
+    """Paths of the archives of what these packages require, and of what that requires, as far as it is there.
+
+    ``besides``: names of packages that are at hand.
+    """
+    wanted = [(n, spec or "0") for one in packages for n, spec in one.required.items() if n not in besides]
+    wanted += [(n, "*") for n in _known_classes(caller, [n for one in packages for n in one.references])]
+    found: dict[str, None] = {}
+    for name, spec in dict.fromkeys(wanted):
+        try:
+            found.update(dict.fromkeys(p.digest for p in packages_for(caller, [(name, spec)])))
+        except Invalid:  # missing, and allowed to be; or a plug-in
+            continue
+    return [str(blobs.local_path(digest)) for digest in found]
+
+
+def _known_classes(caller: Caller, names: list[str]) -> list[str]:
+    """Those of these names that are classes of packages which the project sees."""
+    found: set[str] = set()
+    for start in range(0, len(names), 400):
+        rows = PackageClass.objects.filter(
+            Q(package__is_public=True) | Q(package__project_id=caller.project_id), name__in=names[start : start + 400]
+        )
+        found.update(rows.values_list("name", flat=True))
+    return sorted(found)
 
 
 class _Choice:

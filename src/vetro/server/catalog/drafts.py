@@ -34,6 +34,7 @@ class Options:
     strict: bool = True
     skip_existing: bool = False
     exchange: bool = False
+    anyway: bool = False
 
 
 @dataclass

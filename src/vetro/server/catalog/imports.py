@@ -9,19 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 
 from vetro.diagnostics import Text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, deleted_versions, hooks, requirements, standard_packages
+from vetro.server.catalog import blobs, compatibility, deleted_versions, hooks, requirements, standard_packages
 from vetro.server.catalog.blobs import BlobMissing
 from vetro.server.catalog.conflicts import check_among, check_conflicts, check_names
-from vetro.server.catalog.dependencies import packages_for
+from vetro.server.catalog.dependencies import required_archives
 from vetro.server.catalog.drafts import MAX_NAME, Draft, Options, read
 from vetro.server.catalog.inspection.client import check_archives, refusal
 from vetro.server.catalog.limits import shortened
-from vetro.server.catalog.models import Category, Package, PackageClass
+from vetro.server.catalog.models import Category, Package
 from vetro.server.catalog.resolver import Rows
 from vetro.server.catalog.storage import NewPackage, hold, note, storable, store_classes, store_new
 from vetro.server.errors import Conflict, Forbidden, Invalid, ServiceError, TooMany, Unavailable
@@ -69,10 +68,12 @@ def import_packages(
     manifest's), ``name`` and ``description`` (where the manifest has none), ``allow_missing`` (unmet requirements make
     a package unusable instead of refusing it), ``skip_existing`` (what is there already is left alone), ``strict``
     (whatever `vetro check` calls an error refuses; without it findings in class files are stored with the package).
+    ``anyway`` (needs rule ``force_version``: numbers that are too low refuse nothing).
     ``exchange`` (a refusal puts back what the project deleted under these names and versions a moment ago).
     ``on_progress(stage, done, of)`` follows long imports.
 
     Everything is stored or nothing. Raises `ArchiveRefused` (a report of all findings), `RequirementMissing`,
+    `NumberTooLow` (a version breaks more than its number says, and the settings refuse that),
     `Conflict` (same name, version and scope; class names of another package), `Forbidden`, `Invalid`.
     """
     chosen = Options(**options)
@@ -118,6 +119,7 @@ def _store_all(
     check_requirements(caller, drafts, chosen, result)
     on_progress("checking", 0, len(drafts))
     check_code(caller, drafts, chosen)
+    compatibility.judge(caller, drafts, anyway=chosen.anyway)
     on_progress("storing", 0, len(drafts))
     _check_room(caller, drafts)  # before anything is stored
     for draft in drafts:
@@ -258,10 +260,7 @@ def check_code(caller: Caller, drafts: Sequence[Draft], chosen: Options) -> None
     sound = [d for d in drafts if d.row.readable]
     if not sound:
         return
-    mates = {d.row.fqn for d in drafts}
-    wanted = [(n, spec or "0") for d in sound for n, spec in d.row.required.items() if n not in mates]
-    wanted += [(n, "*") for n in _known_classes(caller, [n for d in sound for n in d.row.references])]
-    paths = [str(blobs.local_path(digest)) for digest in _required(caller, wanted)]
+    paths = required_archives(caller, [d.row for d in sound], {d.row.fqn for d in drafts})
     archives = [(d.data, str(blobs.location_of(d.digest))) for d in sound]
     shared = () if chosen.is_public else _of_others(caller, [d.digest for d in sound])
     answers = check_archives(caller.project_id, archives, paths, shared=shared, fresh=chosen.is_public)
@@ -287,28 +286,6 @@ def _of_others(caller: Caller, digests: Sequence[str]) -> list[str]:
     return [str(blobs.location_of(digest)) for digest in set(rows.values_list("digest", flat=True))]
 
 
-def _known_classes(caller: Caller, names: list[str]) -> list[str]:
-    """Those of these names that are classes of packages which the project sees."""
-    found: set[str] = set()
-    for start in range(0, len(names), 400):
-        rows = PackageClass.objects.filter(
-            Q(package__is_public=True) | Q(package__project_id=caller.project_id), name__in=names[start : start + 400]
-        )
-        found.update(rows.values_list("name", flat=True))
-    return sorted(found)
-
-
-def _required(caller: Caller, wanted: Sequence[tuple[str, str]]) -> list[str]:
-    """Digests of the packages that meet these requirements, and of what those require."""
-    found: dict[str, None] = {}
-    for name, spec in wanted:
-        try:
-            found.update(dict.fromkeys(p.digest for p in packages_for(caller, [(name, spec)])))
-        except Invalid:  # missing, and allowed to be; or a plug-in
-            continue
-    return list(found)
-
-
 def _put(draft: Draft) -> None:
     """Writes what the row names into the blob store: before the transaction, which must not wait for disks."""
     row, facts = draft.row, draft.facts
@@ -328,3 +305,5 @@ def _store(caller: Caller, draft: Draft, categories: Sequence[Category]) -> None
             package.delete()
     store_new(NewPackage(row, draft.classes, categories))
     note(caller, row, "import", digest=row.digest, public=row.is_public)
+    if row.compat.get("forced"):
+        note(caller, row, "force_version", required=row.compat["required"])

@@ -72,6 +72,9 @@ class Package(models.Model):
     references = models.JSONField(default=list)
     #: What `vetro check` finds in it: [{severity, code, message, position, hint}].
     findings = models.JSONField(default=list)
+    #: What the version breaks (`catalog.compatibility`): a comparison, and {against, reason, forced}; empty: nothing to
+    #: compare it with.
+    compat = models.JSONField(default=dict, db_default={})
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
     categories = models.ManyToManyField(Category, related_name="packages")

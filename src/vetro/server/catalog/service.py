@@ -9,9 +9,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
 from vetro.diagnostics import Text
+from vetro.muranopl.declarations.versions import parse_version
+from vetro.muranopl.errors import DeclarationError
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog import blobs, deleted_versions, limits, requirements, standard_packages
+from vetro.server.catalog import blobs, compatibility, deleted_versions, limits, requirements, standard_packages
 from vetro.server.catalog.answers import COLUMNS, selected
 from vetro.server.catalog.imports import MAX_NAME, ImportResult, categories_named, import_packages, look_again
 from vetro.server.catalog.models import Package
@@ -26,6 +28,7 @@ __all__ = [
     "delete",
     "get_package",
     "import_packages",
+    "package_named",
     "package_row",
     "visible",
 ]
@@ -74,18 +77,42 @@ def _seen(caller: Caller, id: str, found: tuple[Any, str] | None, reveal: bool) 
         )
 
 
+def package_named(caller: Caller, text: str) -> Package:
+    """The package with this id, or NAME/VERSION, or the newest one of a name. Own ones come before public ones.
+
+    Raises `NotFound` for one that is not there or that the caller may not see.
+    """
+    name, _, version = text.replace("\0", "").partition("/")
+    rows = visible(caller)
+    found = None if version else rows.filter(id=name).first()
+    if found is None:
+        rows = rows.filter(fqn=name)
+        if version:
+            try:
+                rows = rows.filter(version=str(parse_version(version)))
+            except DeclarationError:
+                rows = rows.none()
+        newest = rows.order_by("prerelease", "-version_key").values_list("version_key", flat=True)[:1]
+        scope = rows.filter(version_key__in=list(newest))
+        found = min(scope, key=lambda one: (one.project_id != caller.project_id, not one.is_public), default=None)
+    if found is None:
+        raise NotFound(Text("There is no package '{name}'.", name=text[:80]))
+    return found
+
+
 def content(package: Package, what: str) -> bytes:
     """The bytes of ``ui``, ``logo``, ``supplier_logo`` or the archive (``digest``); empty where there are none."""
     digest = getattr(package, what)
     return blobs.get(digest) if digest else b""
 
 
-def change(caller: Caller, package: Package, *, force: bool = False, **values: Any) -> Package:
+def change(caller: Caller, package: Package, *, force: bool = False, anyway: bool = False, **values: Any) -> Package:
     """Changes ``name``, ``description``, ``enabled``, ``is_public``, ``tags``, ``categories`` (names) of a package.
 
-    What it contains never changes. Publishing needs rule ``publicize_package``. Raises `Forbidden`, `Invalid`,
-    `Conflict` (published twice); unless ``force``, `StillRequired` when it is disabled or withdrawn, and
-    `RequirementMissing` when it is enabled and what it requires has gone meanwhile.
+    What it contains never changes. Publishing needs rule ``publicize_package``, and ``anyway`` (rule
+    ``force_version``) where the number is too low for what the version breaks. Raises `Forbidden`, `Invalid`,
+    `NumberTooLow`, `Conflict` (published twice); unless ``force``, `StillRequired` when it is disabled or withdrawn,
+    and `RequirementMissing` when it is enabled and what it requires has gone meanwhile.
     """
     _may_change(caller, package)
     name = values.get("name", package.name)
@@ -99,6 +126,7 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
         raise Invalid(
             Text("A description should be {longest_text:,} characters maximum", longest_text=limits.LONGEST_TEXT)
         )
+    compat: dict[str, Any] | None = None
     public = values.get("is_public", package.is_public)
     enabled = values.get("enabled", package.enabled)
     if package.embedded and not (enabled and public):
@@ -108,6 +136,7 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
         same = Package.objects.filter(fqn=package.fqn, version=package.version, is_public=True)
         if same.exclude(id=package.id).exists():
             raise Conflict(Text("Package with the same Name is already made public"))
+        compat = compatibility.judge_published(caller, package, anyway=anyway)
     mended: list[Package] = []
     try:
         with transaction.atomic():
@@ -123,6 +152,10 @@ def change(caller: Caller, package: Package, *, force: bool = False, **values: A
             turned_on = enabled and not package.enabled
             if turned_on:
                 _may_enable(package, force)
+            if public and not package.is_public and compat is not None:
+                package.compat = compat
+                if compat.get("forced"):
+                    note(caller, package, "force_version", required=compat["required"])
             package.name, package.enabled, package.is_public = name, enabled, public
             package.description = values.get("description", package.description)
             package.tag_names = list(dict.fromkeys(values.get("tags", package.tag_names)))

@@ -204,6 +204,27 @@ SETTINGS: Final[Sequence[Setting]] = (
     Setting("notices.mail_password", str, "", "password of this account", secret=True),
     Setting("notices.mail_from", str, "vetro@localhost", "sender of notices by e-mail"),
     Setting("notices.mail_domains", list, ["*"], "domains of e-mail that notices may be sent to; * for all"),
+    Setting(
+        "packages.versioning",
+        str,
+        "warn",
+        "what happens when a package is imported whose version number is too low for what it breaks",
+        choices=("off", "warn", "refuse"),
+    ),
+    Setting(
+        "packages.versioning_public",
+        str,
+        "refuse",
+        "the same for packages that are public, or become it",
+        choices=("off", "warn", "refuse"),
+    ),
+    Setting(
+        "packages.unknown",
+        str,
+        "allow",
+        "whether what cannot be compared counts as broken: then only another major version is high enough",
+        choices=("allow", "refuse"),
+    ),
     Setting("packages.import_hosts", list, [], "hosts that packages may be imported from by address; * for all"),
     Setting("packages.import_seconds", float, 30.0, "how long such a download may take", least=1),
     Setting(

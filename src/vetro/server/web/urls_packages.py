@@ -15,6 +15,7 @@ _package: list[Any] = [
     path("classes/<str:name>", package.classes),
     path("files/", package.files),
     path("files/<path:path>", package.files),
+    path("compatibility/", package.compatibility),
     path("edit", changing.edit),
     path("switch", changing.switch),
     path("logo", pictures.logo),

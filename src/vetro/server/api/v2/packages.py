@@ -14,6 +14,8 @@ from vetro.diagnostics import Text, decode_messages
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
+from vetro.server.api.v2.package_versions import Compatibility
+from vetro.server.api.v2.package_versions import shown as compatibility_shown
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
 from vetro.server.api.v2.shapes import Given, LongText, Name, Page, Short
 from vetro.server.catalog import answers, comparison, cursors, imports, search, service, sources
@@ -76,6 +78,7 @@ class PackageDetails(PackageShown):
     has_supplier_logo: bool
     requires: dict[str, str] = Field(description="Package name -> version spec.")
     findings: list[Finding]
+    compatibility: Compatibility | None = Field(description="What it breaks; null where there is no earlier version.")
     versions: list[dict[str, str]] = Field(description="[{id, version}] of all versions that the caller sees.")
 
 
@@ -86,6 +89,7 @@ class Imported(Schema):
     skipped: list[PackageShown] = Field(description="Was there already.")
     findings: dict[str, list[Finding]] = Field(description="Package id -> what `vetro check` says.")
     missing: list[dict[str, Any]] = Field(description="Requirements that nothing meets (with `allow_missing`).")
+    compatibility: dict[str, Compatibility] = Field(description="Package id -> what it breaks.")
     notes: list[str] = Field([], description="What was left out, and why.")
 
 
@@ -98,6 +102,7 @@ class ImportOptions(Given):
     tags: list[str] = Field([], max_length=50, description="Added to those of the manifest.")
     allow_missing: bool = Field(False, description="Store packages whose requirements nothing meets, unusable.")
     skip_existing: bool = Field(False, description="Leave alone what is there already.")
+    anyway: bool = Field(False, description="Also where a version number is too low (rule force_version).")
     progress: str | None = Field(
         None, pattern=r"^[A-Za-z0-9._-]{1,64}$", description="Events `import` of this name say how far it is."
     )
@@ -128,6 +133,7 @@ class Checked(Schema):
     fqn: str | None = None
     version: str | None = None
     findings: list[Finding]
+    compatibility: Compatibility | None = Field(description="What it breaks; null where there is no earlier version.")
     problems: list[dict[str, Any]] = Field(description="[{code, message, hint, details}]: why it would be refused.")
 
 
@@ -212,6 +218,7 @@ def details_json(request: HttpRequest, package: Any) -> dict[str, Any]:
         "has_supplier_logo": bool(package.supplier_logo),
         "requires": {name: str(spec or "") for name, spec in package.required.items()},
         "findings": translated_data(decode_messages(package.findings)),
+        "compatibility": compatibility_shown(package.compat),
         "versions": [{"id": id, "version": version} for id, version in versions.values_list("id", "version")],
     }
 
@@ -287,6 +294,7 @@ def _options(request: HttpRequest, given: ImportOptions) -> dict[str, Any]:
         "tags": given.tags,
         "allow_missing": given.allow_missing,
         "skip_existing": given.skip_existing,
+        "anyway": given.anyway,
     }
 
 
@@ -297,6 +305,7 @@ def _imported(request: HttpRequest, result: ImportResult, notes: list[str] | Non
         "skipped": [package_json(answers.shown(p), project) for p in result.skipped],
         "findings": translated_data(decode_messages(result.findings)),
         "missing": result.missing,
+        "compatibility": {p.id: compatibility_shown(p.compat) for p in result.packages if p.compat},
         "notes": notes or [],
     }
 
@@ -339,7 +348,10 @@ def check_packages(request: HttpRequest, archive: Annotated[list[UploadedFile], 
     """What importing these archives would say. Nothing is stored."""
     data = _archives(archive)
     report = dry_run.rehearse(who(request), data)
-    items = [{"filename": file.name or "", **item} for file, item in zip(archive, report["items"], strict=True)]
+    items = [
+        {"filename": file.name or "", **item, "compatibility": compatibility_shown(item["compatibility"])}
+        for file, item in zip(archive, report["items"], strict=True)
+    ]
     return {**report, "items": items}
 
 
@@ -361,6 +373,7 @@ def change_package(
     package_id: str,
     given: PackageChange,
     force: Annotated[bool, Query(description="Also leaving requirements unmet (rule force_delete_package).")] = False,
+    anyway: Annotated[bool, Query(description="Publish it with too low a number (rule force_version).")] = False,
 ) -> Any:
     """Changes how a package is presented and who sees it. What it contains never changes."""
     caller = who(request)
@@ -369,7 +382,8 @@ def change_package(
     values = {name: value for name, value in given.dict().items() if value is not None}
     if "public" in values:
         values["is_public"] = values.pop("public")
-    package = service.change(caller, service.get_package(caller, package_id), force=force, **values)
+    package = service.get_package(caller, package_id)
+    package = service.change(caller, package, force=force, anyway=anyway, **values)
     return details_json(request, package)
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vetro.server.caller import Caller
-from vetro.server.catalog import imports
+from vetro.server.catalog import compatibility, imports
 from vetro.server.catalog.imports import ImportResult, Options
 from vetro.server.catalog.inspection.client import ArchiveRefused
 from vetro.server.errors import ServiceError
 
 
 def rehearse(caller: Caller, archives: Sequence[bytes | memoryview]) -> dict[str, Any]:
-    """{ok, items: [{ok, fqn, version, findings, problems}], problems}; ``items`` in the order of the archives.
+    """{ok, items: [{ok, fqn, version, findings, compatibility, problems}], problems}; ``items`` as the archives are.
 
     Everything that an import finds out one after the other is looked at, so that one answer has it all; ``problems``
     besides ``items`` are those of the archives together.
@@ -22,7 +22,8 @@ def rehearse(caller: Caller, archives: Sequence[bytes | memoryview]) -> dict[str
     items: list[dict[str, Any]] = []
     drafts = []
     for data in archives:
-        item: dict[str, Any] = {"ok": True, "fqn": None, "version": None, "findings": [], "problems": []}
+        item: dict[str, Any] = {"ok": True, "fqn": None, "version": None, "findings": []}
+        item |= {"compatibility": {}, "problems": []}
         items.append(item)
         try:
             draft = imports.read(caller, data, chosen)
@@ -41,14 +42,16 @@ def rehearse(caller: Caller, archives: Sequence[bytes | memoryview]) -> dict[str
     lenient = Options(strict=False, allow_missing=True)
     imports.check_code(caller, together, lenient)
     for draft, item in drafts:
+        _try(item["problems"], compatibility.judge, caller, [draft], beside=together)
+        item["compatibility"] = draft.row.compat
         item["findings"] = draft.row.findings
         item["ok"] = not item["problems"] and not any(f["severity"] == "error" for f in draft.row.findings)
     return {"ok": not problems and all(item["ok"] for item in items), "items": items, "problems": problems}
 
 
-def _try(problems: list[dict[str, Any]], check: Callable[..., None], *arguments: Any) -> None:
+def _try(problems: list[dict[str, Any]], check: Callable[..., None], *arguments: Any, **named: Any) -> None:
     try:
-        check(*arguments)
+        check(*arguments, **named)
     except ServiceError as error:
         problems.append(_told(error))
 

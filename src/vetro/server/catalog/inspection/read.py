@@ -185,7 +185,7 @@ def check(
         except VetroError as error:
             packages.append(error)
     loaded = [p for p in packages if isinstance(p, LoadedPackage)]
-    known: list[Any] = [*loaded, *(_opened(others))]
+    known: list[Any] = [*loaded, *(opened(others))]
     extensions = required_extensions(known)
     known += extensions.packages
     answers = []
@@ -198,7 +198,8 @@ def check(
     return answers
 
 
-def _opened(paths: Iterable[str]) -> list[LoadedPackage]:
+def opened(paths: Iterable[str]) -> list[LoadedPackage]:
+    """The packages at these paths; those that cannot be read are left out."""
     found = []
     for path in paths:
         try:

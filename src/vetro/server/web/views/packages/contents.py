@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections.abc import Iterable
 from typing import Any
 
 from django.utils.html import escape, format_html
@@ -29,6 +30,8 @@ from vetro.yaql.errors import VetroError
 LARGEST, COLOURED = 1 << 20, 200_000
 #: Lines of a file and files of a package that one page shows.
 LINES, FILES = 5000, 2000
+#: Characters of a line that is shown beside a finding.
+LONGEST_LINE = 300
 _SAFE = re.compile(r"[a-z]?")
 
 
@@ -156,3 +159,18 @@ def _opened(package: Package) -> zipfile.ZipFile:
         return zipfile.ZipFile(io.BytesIO(service.content(package, "digest")))
     except zipfile.BadZipFile as error:
         raise Unavailable(_("The archive cannot be read: %s") % error) from None
+
+
+def add_lines(package: Package, places: Iterable[dict[str, Any]]) -> None:
+    """Gives places in files of a package the text of their line; none where it cannot be read."""
+    read: dict[str, list[str]] = {}
+    for place in places:
+        path = str(place["file"])
+        if path not in read:
+            try:
+                read[path] = (text_of(read_file(package, path)) or "").splitlines()
+            except ServiceError:
+                read[path] = []
+        number = int(place["line"]) - 1
+        if 0 <= number < len(read[path]):
+            place["text"] = read[path][number].strip()[:LONGEST_LINE]

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from vetro.server.accounts.policy import allows, enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import requirements, service
+from vetro.server.catalog.compatibility import NumberTooLow
 from vetro.server.catalog.models import Category, Package
 from vetro.server.errors import Forbidden, Invalid, ServiceError
 from vetro.server.language import translated
@@ -67,7 +68,12 @@ def switch(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
     what = (request.POST.get("what", ""), request.POST.get("value") == "1")
     if what not in words:
         raise Invalid(_("There is no such operation."))
-    service.change(caller, row, **{what[0]: what[1]})
+    try:
+        service.change(caller, row, anyway=request.POST.get("anyway") == "1", **{what[0]: what[1]})
+    except NumberTooLow as error:
+        context = shell(caller, row, "compatibility") | {"problem": error, "found": error.details["compatibility"]}
+        context["may_force"] = allows(caller, "force_version")
+        return render(request, "packages/too_low.html", context, error.status)
     facets.forget(caller.project_id)
     messages.success(request, words[what])
     return go(request, f"/app/packages/{row.id}/")

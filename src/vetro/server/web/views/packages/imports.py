@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import decode_messages
 from vetro.server.accounts.policy import allows, enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import sources
@@ -42,6 +43,8 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
         "enabled": request.method != "POST" or given.get("enabled") == "1",
         "allow_missing": given.get("allow_missing") == "1",
         "skip_existing": given.get("skip_existing") == "1",
+        "anyway": given.get("anyway") == "1",
+        "may_force": allows(caller, "force_version"),
         "categories": Category.objects.order_by("name").values_list("name", flat=True),
         "may_publish": allows(caller, "publicize_package"),
         "may_fetch": allows(caller, "import_from_address"),
@@ -68,11 +71,15 @@ def _report(request: HttpRequest, caller: Caller) -> tuple[int, dict[str, Any]]:
             "problem": error,
             "findings": findings_of(details.get("findings")),
             "missing": details.get("missing") or [],
+            "compat": details.get("compatibility"),
         }
     facets.forget(caller.project_id)
     recent.note(request, [row.fqn for row in result.packages if row.type == "Application"])
     return 200, {
-        "imported": [{"package": row, "findings": findings_of(row.findings)} for row in result.packages],
+        "imported": [
+            {"package": row, "findings": findings_of(row.findings), "compat": decode_messages(row.compat)}
+            for row in result.packages
+        ],
         "skipped": result.skipped,
         "missing": result.missing,
         "notes": notes,
@@ -85,7 +92,12 @@ def _checked(request: HttpRequest, caller: Caller) -> dict[str, Any]:
     files, data = _files(request)
     told = dry_run.rehearse(caller, data)
     items = [
-        {**item, "filename": name, "findings": findings_of(item["findings"])}
+        {
+            **item,
+            "filename": name,
+            "findings": findings_of(item["findings"]),
+            "compat": decode_messages(item["compatibility"]),
+        }
         for name, item in zip(files, told["items"], strict=True)
     ]
     return {"checked": items, "ok": told["ok"], "problems": told["problems"]}
@@ -99,6 +111,7 @@ def _import(request: HttpRequest, caller: Caller) -> tuple[ImportResult, list[st
         "categories": texts(given.getlist("category")),
         "tags": texts(given.get("tags", "").split(",")),
         "allow_missing": given.get("allow_missing") == "1",
+        "anyway": given.get("anyway") == "1",
     }
     way = given.get("way", "files")
     if way == "files":

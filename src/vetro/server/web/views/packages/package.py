@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from vetro.diagnostics import decode_messages
 from vetro.server.caller import Caller
 from vetro.server.catalog import service
+from vetro.server.catalog.compatibility import verdict_of
 from vetro.server.catalog.models import Package
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import ServiceError
@@ -86,6 +87,21 @@ def files(request: HttpRequest, caller: Caller, package: str, path: str = "") ->
     return render(request, "packages/files.html", context)
 
 
+@page(rule="get_package")
+def compatibility(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
+    """What the version breaks, compared with the one before it: finding by finding, with the lines of both."""
+    row = service.get_package(caller, package)
+    found = decode_messages(row.compat)
+    context = shell(caller, row, "compatibility") | {"found": found}
+    if found and context["may"]["download"]:
+        old = service.visible(caller).filter(id=found["against"]["id"]).first()
+        for side, version in (("old", old), ("new", row)):
+            if version is not None:
+                contents.add_lines(version, [one[side] for one in found["findings"] if one[side] is not None])
+        context |= {"base": row.id, "old_base": "" if old is None else old.id}
+    return render(request, "packages/compatibility.html", context)
+
+
 def shell(caller: Caller, row: Package, tab: str) -> dict[str, Any]:
     """What all pages of one package need."""
     return {
@@ -93,6 +109,7 @@ def shell(caller: Caller, row: Package, tab: str) -> dict[str, Any]:
         "tab": tab,
         "shown": of_packages(caller, [row])[0],
         "may": rights(caller, row),
+        "verdict": verdict_of(row.compat),
         "findings": findings_of(row.findings),
     }
 
