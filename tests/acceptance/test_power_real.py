@@ -156,7 +156,7 @@ def test_what_should_run_comes_back_in_order_and_what_was_stopped_stays_stopped(
     tasks = [task for task in again.ask("GET", f"/tasks?environment={both}")["items"] if task["kind"] == "power"]
     again.done(tasks[0])
     log = [line["text"] for line in again.ask("GET", f"/tasks/{tasks[0]['id']}/log")["items"]]
-    assert log == ["Starting server db", "Starting server web"], "in order, each once"
+    assert log == ["Server db was started", "Server web was started"], "in order, each once"
     time.sleep(15)  # longer than between two looks at all servers
     rows: list[Any] = again.ask("GET", f"/tasks?environment={both}")["items"]
     assert len([task for task in rows if task["kind"] == "power"]) == len(tasks), "nothing is started twice"

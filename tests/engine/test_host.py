@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet
 from tests.faults.harness import OWNER, make_host
 from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.agent.signing import ensure_key
-from vetro.clouds.interface import CloudError, Conflict, NotAvailable, NotFound, StackFailed, Taken
+from vetro.clouds.interface import CloudError, Conflict, NotAvailable, NotFound, ServerState, StackFailed, Taken
 from vetro.clouds.messages import Message
 from vetro.engine.effect_kinds import KINDS, Answer
 from vetro.engine.host.agents import Agents
@@ -437,9 +437,9 @@ def test_many_waiting_effects_hold_up_nobody(host: EffectsHost) -> None:
 
 
 def test_servers_are_switched_beside_each_other(host: EffectsHost, world: World) -> None:
-    assert host.perform("1", "server.power", {"action": "stop", "servers": ["a", "b"]}) == {"failed": {}}
+    assert host.perform("1", "server.power", {"action": "stop", "servers": ["a", "b"]}) == {"failed": {}, "left": []}
     assert sorted(world.done("power")) == ["stop a", "stop b"]
-    assert host.perform("2", "server.power", {"action": "stop", "servers": []}) == {"failed": {}}
+    assert host.perform("2", "server.power", {"action": "stop", "servers": []}) == {"failed": {}, "left": []}
     for args in (
         {"action": "burn", "servers": ["a"]},
         {"action": "stop"},
@@ -462,5 +462,26 @@ def test_what_cannot_be_switched_is_told_server_by_server(host: EffectsHost, wor
 
     host.cloud.power = broken  # type: ignore[attr-defined]
     told = host.perform("1", "server.power", {"action": "start", "servers": ["a", "b", "c"]})
-    assert told == {"failed": {"b": "its disk is gone"}}
+    assert told == {"failed": {"b": "its disk is gone"}, "left": []}
     assert sorted(world.done("power")) == ["start a", "start c"]
+
+
+def test_servers_for_which_there_is_nothing_to_do_are_left_alone(host: EffectsHost, world: World) -> None:
+    states = {"a": "ACTIVE", "b": "SHUTOFF", "c": "ERROR", "d": "BUILD"}
+    host.cloud.servers = lambda owner: [  # type: ignore[method-assign]
+        ServerState(id, id, "stack", "", status) for id, status in states.items()
+    ]
+    every = [*states, "gone"]
+    told = host.perform("1", "server.power", {"action": "start", "servers": every, "off": True})
+    assert told == {"failed": {}, "left": ["a", "d", "gone"]} and sorted(world.done("power")) == ["start b", "start c"]
+    told = host.perform("2", "server.power", {"action": "start", "servers": ["a", "d"]})
+    assert told == {"failed": {}, "left": ["a"]} and world.done("power")[2:] == ["start d"]
+    # What was stopped a moment ago is started, whatever was listed before.
+    states["a"] = "SHUTOFF"
+    assert host.perform("3", "server.power", {"action": "start", "servers": ["a"]})["left"] == []
+
+    def silent(owner: Any) -> Any:
+        raise CloudError("it does not answer")
+
+    host.cloud.servers = silent  # type: ignore[method-assign]
+    assert host.perform("4", "server.power", {"action": "stop", "servers": ["b"]}) == {"failed": {}, "left": []}

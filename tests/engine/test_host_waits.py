@@ -58,6 +58,9 @@ class Slow:
     def power(self, owner: object, server: str, action: PowerAction) -> None:
         self._wait()
 
+    def servers(self, owner: object) -> tuple[()]:
+        return ()
+
     def close(self) -> None:
         self.over.set()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vetro.cli import output as out
+from vetro.model.differences import contains_only
 from vetro.model.header import class_name
 
 _MARKS = {
@@ -40,11 +41,14 @@ def print_changes(items: Iterable[Mapping[str, Any]], output: str) -> None:
 
 def _change_lines(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for item in items:
+        properties = [one for one in item["properties"] if not contains_only(one["old"], one["new"])]
+        if item["what"] == "changed" and not properties:
+            continue  # objects that it holds came or went, which is told of these
         kind = class_name(item["type"])
         yield _line(str(item["what"]), f"{item['name'] or item['id']}  ({kind})")
         if item["what"] in ("created", "destroyed"):
             continue
-        for prop in item["properties"]:
+        for prop in properties:
             old = "not set" if prop["added"] else _short(prop["old"])
             new = "not set" if prop["removed"] else _short(prop["new"])
             yield f"    {prop['name']}: {old} -> {new}"

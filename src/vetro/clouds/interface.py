@@ -371,6 +371,18 @@ class Snapshots(Protocol):
 
 
 @runtime_checkable
+class KeepsRecords(Protocol):
+    """A cloud that keeps what it was told of servers, longer than it has them."""
+
+    def forget(self, owner: Owner) -> None:
+        """Deletes the stacks of an environment and all that was kept of it: none of it stays in the cloud's files.
+
+        Doing it again, or once more after it was broken off, is fine. Raises `CloudError`.
+        """
+        ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
 class Cloud(Protocol):
     """One cloud with one or several regions; '' is the home region. May be used from several threads."""
 

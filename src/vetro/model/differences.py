@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from vetro.model.header import class_of, id_of, name_of, type_of
+from vetro.model.header import class_name, class_of, id_of, name_of, type_of
 from vetro.model.paths import ABSENT
 from vetro.model.secrets import Secret, masked
 from vetro.model.tree import Place, walk
@@ -83,6 +83,37 @@ def diff(before: Any, after: Any, secret: Secret | None = None) -> list[Differen
             found.append(_difference(what, own, entry, properties, known.place if moved else None))
     found += [_difference("destroyed", own, entry, ()) for own, entry in old.items() if own not in new]
     return [_without(item, secrets) for item in found] if secrets else found
+
+
+def tidied(items: list[Difference]) -> list[Difference]:
+    """Differences without properties of which only the objects in them are others: those are told by themselves."""
+    kept = []
+    for item in items:
+        told = tuple(p for p in item.properties if not (contains_only(p.old, p.new) or _versioned(p)))
+        if told or item.what != "changed":
+            kept.append(replace(item, properties=told))
+        elif item.came_from is not None:
+            kept.append(replace(item, what="moved", properties=()))
+    return kept
+
+
+def _versioned(told: Property) -> bool:
+    """Whether a class only got the version that it was deployed with."""
+    return told.name == "?/type" and told.old == class_name(told.new)
+
+
+def contains_only(old: Any, new: Any) -> bool:
+    """Whether two values of a property differ in nothing but the objects that they hold."""
+    return bool(_hollow(old) == _hollow(new))
+
+
+def _hollow(value: Any) -> Any:
+    if isinstance(value, list):
+        return [item for item in map(_hollow, value) if item is not None] or None
+    if isinstance(value, Mapping):
+        items = {key: _hollow(item) for key, item in value.items()}
+        return None if "?" in value else {key: item for key, item in items.items() if item is not None} or None
+    return value
 
 
 def same(one: Any, other: Any) -> bool:

@@ -68,11 +68,17 @@ def test_where_there_is_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     (chosen,) = asked(monkeypatch, status=0)
     assert (chosen["about"], chosen["topic"], chosen["name"]) == ("machine", "cloud", "chosen")
     assert chosen["text"] == cloud_settings.selection(Config.load(environ={})).text
-    *found, chosen = asked(monkeypatch, "--data", str(tmp_path / "none"), status=2)
-    assert chosen["topic"] == "cloud"
-    missing = [line["topic"] for line in found if line["level"] == "error"]
-    assert missing == ["folder", "connection", "keys"] and all(line["about"] == "installation" for line in found)
+    found = asked(monkeypatch, "--data", str(tmp_path / "none"), status=0)
+    assert [(line["about"], line["topic"], line["level"]) for line in found[-2:]] == [
+        ("installation", "folder", "note"),
+        ("machine", "cloud", chosen["level"]),
+    ]
+    assert "there is no installation" in found[-2]["text"] and "vetro serve" in found[-2]["hint"]
     assert not (tmp_path / "none").exists()
+    # Where a part of one is, the others are missing.
+    (tmp_path / "half").mkdir(mode=0o700)
+    *found, _ = asked(monkeypatch, "--data", str(tmp_path / "half"), status=2)
+    assert [line["topic"] for line in found if line["level"] == "error"] == ["connection", "keys"]
     (wrong,) = asked(monkeypatch, "--database", "mysql://x/y", "--config", str(tmp_path / "no.toml"), status=2)
     assert (wrong["topic"], wrong["level"]) == ("settings", "error") and "no.toml cannot be read" in wrong["text"]
     assert asked(monkeypatch, "--server", "http://127.0.0.1:1", status=2)[0]["about"] == "server"

@@ -10,6 +10,8 @@ from subprocess import Popen
 import pytest
 
 from tests.cli.deploykit import PATIENCE, Place, wait_for
+from tests.support.moon import moon
+from vetro.server.config import cloud_settings
 
 FIRST = ["Install", "Configure", "Write text"]
 REPORTS = ["Making the server", "The box says first"]
@@ -146,10 +148,18 @@ def test_destroy_keeps_nothing_or_the_history(place: Place) -> None:
     assert "there is no environment 'e'" in place.refused("env", "destroy", "e")
 
 
-def test_abandoned_servers_stay_until_the_cloud_is_cleaned(place: Place) -> None:
-    place.deploy()
-    place.ok("env", "destroy", "e", "--abandon")
-    assert place.data("env", "list") == [] and place.servers() == ["e-1"]
+def test_abandoned_servers_stay_unless_they_were_only_written_down(
+    here: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cloud_settings, "_chosen", {})
+    with moon(here) as image:
+        image.touch()
+        place.ok("deploy", str(place.package), "--env", "real", "--driver", "moon")
+        place.deploy()
+        for name in ("e", "real"):
+            place.ok("env", "destroy", name, "--abandon")
+    assert place.data("env", "list") == []
+    assert [name.rpartition("-")[0] for name in place.servers()] == ["real"]
     place.ok("cloud", "clean", "--yes")
     assert place.servers() == []
 
@@ -283,20 +293,17 @@ def test_what_an_archive_says_is_asked_once(place: Place, monkeypatch: pytest.Mo
 
 def test_servers_are_stopped_and_started(place: Place) -> None:
     place.deploy()
-    for action, doing, done in (
-        ("stop", "Stopp", "stopped"),
-        ("start", "Start", "started"),
-        ("restart", "Restart", "restarted"),
-    ):
+    assert "Server e-1 runs already" in place.ok("env", "start", "e").output
+    for action, done in (("stop", "stopped"), ("start", "started"), ("restart", "restarted")):
         told = place.ok("env", action, "e").output
-        assert f"environment 'e' is {done}" in told and f"{doing}ing server e-1" in told
+        assert f"environment 'e' is {done}" in told and f"Server e-1 was {done}" in told
     server = "e-1"
     assert f"'{server}' of environment 'e' is stopped" in place.ok("env", "stop", "e", server).output
     # An action on it ends with the reason, a deployment starts it.
     assert f"server '{server}' is switched off; start it first" in place.refused("env", "action", "e", "open")
-    assert f"Starting server {server}" in place.ok("env", "deploy", "e").output
+    assert f"Server {server} was started" in place.ok("env", "deploy", "e").output
     assert "opened: 1" in place.ok("env", "action", "e", "open").output
     assert "no server, 'nothing'" in place.refused("env", "stop", "e", "nothing")
     assert place.data("env", "show", "e")["status"] == "ready"
     kinds = [(task["kind"], task["state"]) for task in place.data("env", "show", "e")["tasks"]]
-    assert kinds.count(("power", "done")) == 4
+    assert kinds.count(("power", "done")) == 5

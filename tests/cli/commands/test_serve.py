@@ -59,6 +59,8 @@ def test_one_command_starts_everything_and_sigterm_ends_it(serve: Callable[..., 
     ready = service.await_ready()
     assert ready["pid"] == service.process.pid
     said = service.errors.read_text()
+    lines = said.splitlines()
+    assert lines[0].startswith("cloud: ") and lines[1] == "making the database …", "told before it takes its time"
     assert f"Vetro answers at {ready['url']}" in said
     link = re.search(r"First login.*/app/link/(vetro_\S+)", said)
     assert link is not None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,7 @@ from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.interface import NotFound, Owner
 from vetro.clouds.messages import Channel, Message
 from vetro.clouds.record.answers import result_of
+from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.table import Table, TableInvalid
 
 QUEUE, LISTENER = "eenv1-hone", "-execution-results-env1"
@@ -283,3 +286,35 @@ def test_only_the_owner_reads_what_is_kept(world: World, tmp_path: Path) -> None
     kept = [path for path in (tmp_path / "cloud").rglob("*.db*") if path.is_file()]
     assert {"cloud.db", "record.db"} <= {path.name for path in kept}
     assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+
+
+def test_what_is_forgotten_is_in_no_file_while_others_have_it_open(up: Callable[..., World]) -> None:
+    """Neither in free pages, nor in the journal: a service has the files open for weeks."""
+    world = up()
+    other = RecordDriver(world.folder)
+    large = "x" * 100_000  # in pages of its own
+    for number in range(3):
+        ask(world, plan(text=f"passwd Horse-battery {large}"), str(number))
+    neighbour = Owner("project", "neighbour")
+    channel = world.cloud.channel(neighbour)
+    channel.send("eneighbour-hone", message("9", plan(text="keeps this")))
+    channel.close()
+    files = sorted(world.folder.glob("*.db*"))
+    assert any(b"Horse-battery" in path.read_bytes() for path in files) and len(other.plans(OWNER)) == 3
+    world.cloud.forget(OWNER)
+    world.cloud.forget(OWNER)
+    assert [path.name for path in sorted(world.folder.glob("*.db*")) if b"Horse-battery" in path.read_bytes()] == []
+    assert other.plans(OWNER) == [] and world.cloud.stacks(OWNER) == []
+    assert [found.id for found in other.plans()] == ["9"], "that of others stays"
+    other.close()
+
+
+def test_who_reads_keeps_the_journal_from_being_emptied_for_a_while_only(up: Callable[..., World]) -> None:
+    world = up()
+    with contextlib.closing(sqlite3.connect(world.folder / "record.db")) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM servers").fetchall()
+        begun = time.monotonic()
+        world.cloud.forget(OWNER)
+        assert time.monotonic() - begun < 60
+    assert world.cloud.stacks(OWNER) == []

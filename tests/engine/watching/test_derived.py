@@ -99,7 +99,7 @@ def test_an_agent_that_runs_no_more_is_degraded_until_it_does(cloud: Cloud, run:
 
 def test_who_watches_next_knows_what_was_reached(cloud: Cloud, run: Run) -> None:
     cloud.server("s1", agent=False)
-    run.put(environment(was={"agent/s1": ["running", True]}))
+    run.put(environment(was={"agent/s1": ["running", True, {}]}))
     run.until("degraded", text="the agent of server 'web' does not run")
 
 

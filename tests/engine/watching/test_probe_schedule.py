@@ -162,7 +162,7 @@ def test_no_server_is_down_because_the_loop_was_late(cloud: Cloud, run: Run, mon
     monkeypatch.setattr(probe_schedule, "LAG", 0.1)
     monkeypatch.setattr(probes, "run", late)
     cloud.server("s1")
-    run.put(environment(checks=[check(1)], was={"o/page/s1": ["running", True]}))
+    run.put(environment(checks=[check(1)], was={"o/page/s1": ["running", True, {}]}))
     for _ in range(1500):
         if made > 6:
             break

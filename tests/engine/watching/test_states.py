@@ -80,6 +80,19 @@ def test_who_watches_next_goes_on_with_what_was_told() -> None:
     assert results(ProbeState(True, was="down"), None, None) == [State.DOWN, State.RUNNING]
     assert results(ProbeState(True, was="running"), "a", "b", "c") == [State.RUNNING, State.RUNNING, State.DOWN]
     assert results(ProbeState(False, was="degraded", reached=True), "a") == [State.DEGRADED]
+    before = ProbeState(False, was="degraded", reached=True, text="it is gone")
+    assert before.finding() == Finding(State.DEGRADED, "it is gone"), "with the reason, until there is another one"
+    assert ProbeState(True, was="running", text="it was gone").text == ""
+
+
+def test_a_place_that_was_guessed_is_named_once() -> None:
+    refused = Finding(State.DEGRADED, "no connection to 10.0.0.5:80: refused")
+    for guessed, said in ((True, refused.text), (False, f"http://10.0.0.5:80: {refused.text}")):
+        check = CheckReport("k", "http://10.0.0.5:80", refused, True, guessed)
+        report = component_report({}, [(check, "")])
+        assert report.finding == Finding(State.DEGRADED, said)
+    port = CheckReport("k", "tcp 80", refused, True, True)
+    assert component_report({}, [(port, "")]).finding == Finding(State.DEGRADED, f"tcp 80: {refused.text}")
 
 
 def test_pauses() -> None:

@@ -47,7 +47,7 @@ def test_nothing_is_well_before_all_was_looked_at(cloud: Cloud, run: Run, door: 
 def test_who_takes_over_tells_nothing_green_of_what_was_down(cloud: Cloud, run: Run, door: Door) -> None:
     door.answer = b"HTTP/1.1 500 no\r\n\r\n"
     cloud.server("s1")
-    run.put(environment(checks=[check(door.port)], was={"o/page/s1": ["down", True]}))
+    run.put(environment(checks=[check(door.port)], was={"o/page/s1": ["down", True, {}]}))
     run.until("down")
     assert run.history == ["down"] or set(run.history) == {"down"}
 

@@ -253,19 +253,18 @@ def test_a_repair_is_what_it_was_planned_to_be_and_takes_no_draft_away(town: Tow
         services.append(town.shop())
 
     draft = town.draft(write)
-    (server,) = town.seen()["servers"]
     town.end(0)
-    planned: Any = town.ran(plan.of_repair(town.caller, town.id, [server])).result
+    planned: Any = town.ran(plan.of_repair(town.caller, town.id)).result
     assert [(one["name"], one["was"]) for one in planned["servers"]] == [("shop-1-1", "ended")]
     assert (planned["objects"], planned["stacks"], planned["scripts"]) == ([], [], [])
     before = town.seen()
-    task = town.ran(deploy.repair(town.caller, town.id, [server]))
+    task = town.ran(deploy.repair(town.caller, town.id))
     done = _done(before, town.seen())
     assert done == {"resources": {}, "servers": [("shop-1-1", "ended")], "scripts": [], "objects": []}
     assert history.states(town.caller, town.id)[0]["kind"] == "repair" == task.kind
-    assert deploy.repair(town.caller, town.id, [])  # sent twice: the second one is another, or refused
+    assert deploy.repair(town.caller, town.id)  # sent twice: the second one is another, or refused
     with pytest.raises(Busy):
-        deploy.repair(town.caller, town.id, [])
+        deploy.repair(town.caller, town.id)
     town.drain()
     town.ran(deploy.deploy(town.caller, town.id, draft))
     assert [(one["?"]["id"], one["text"]) for one in town.objects()["applications"]] == [

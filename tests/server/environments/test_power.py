@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from tests.server.tasks import shop
 from vetro.clouds.record.driver import RecordDriver
 from vetro.server.audit.models import AuditRecord
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import power, queries, sessions
+from vetro.server.environments import plan, power, queries, sessions
 from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
 from vetro.server.environments.power_steps import _waves, machines, server_of, steps
 from vetro.server.errors import Conflict, Forbidden, NotFound
@@ -32,12 +34,21 @@ Methods:
 """
 
 
+#: The same, which does nothing when it is deployed for the second time.
+ONCE = """\
+      - If: not $.getAttr(opened, false)
+        Then:
+          - $.instance.deploy()
+          - $.setAttr(opened, true)
+"""
+
+
 class Street:
     """An environment of two deployed shops on the recorder: ``front`` uses ``back``."""
 
-    def __init__(self, ann: Any, place: Path, drain: Callable[..., int]) -> None:
+    def __init__(self, ann: Any, place: Path, drain: Callable[..., int], shops: str = SHOP) -> None:
         self.caller, self.place, self.drain = ann.caller, place, drain
-        package = shop.add_package(self.caller, shop.archive({"Classes/Shop.yaml": SHOP}))
+        package = shop.add_package(self.caller, shop.archive({"Classes/Shop.yaml": shops}))
         self.row = shop.add_environment(self.caller, "street")
         start = shop.model(self.row)
         start["Objects"]["applications"] = [self.shop("front", uses="back"), self.shop("back")]
@@ -99,14 +110,42 @@ class Street:
 
 
 @pytest.fixture
-def street(ann: Any, drain: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Street]:
+def opened(
+    ann: Any, drain: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Street]:
     from vetro.server import setup
     from vetro.server.config.config import Config
 
     place = tmp_path / "cloud"
     given = {"cloud.driver": "record", "cloud.directory": str(place)}
     monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
-    yield Street(ann, place, drain)
+    return partial(Street, ann, place, drain)
+
+
+@pytest.mark.parametrize("shops", [SHOP, SHOP.replace("Body: [$.instance.deploy()]\n", "Body:\n" + ONCE)])
+def test_a_deployment_starts_what_does_not_run_whether_its_package_does_anything(
+    opened: Callable[..., Street], shops: str
+) -> None:
+    street = opened(shops)
+    street.switched()
+    for status, word in (("ERROR", "ended"), ("SHUTOFF", "stopped")):
+        with closing(street.driver()) as driver:
+            driver.store.run("UPDATE servers SET status = ? WHERE name = 'back-1'", (status,))
+        planned = street.ran(plan.plan(street.caller, street.row.id, ""))
+        assert [(one["name"], one["was"]) for one in planned.result["servers"]] == [("back-1", word)]
+        session = sessions.open_session(street.caller, street.row.id)
+        task = street.ran(deploying.deploy(street.caller, street.row.id, session.id))
+        assert street.switched() == ["start back-1"] and set(street.states().values()) == {"ACTIVE"}
+        texts = [report.text for report in task.reports.order_by("seq")]
+        assert [text for text in texts if text.startswith("Server")] == ["Server back-1 was started"], "the other runs"
+    session = sessions.open_session(street.caller, street.row.id)
+    street.ran(deploying.deploy(street.caller, street.row.id, session.id))
+    assert street.switched() == []
+
+
+@pytest.fixture
+def street(opened: Callable[..., Street]) -> Street:
+    return opened()
 
 
 def test_an_environment_is_stopped_and_started_in_order(street: Street) -> None:
@@ -118,8 +157,8 @@ def test_an_environment_is_stopped_and_started_in_order(street: Street) -> None:
     assert street.stopped() == {"back-1": street.caller.user_name, "front-1": street.caller.user_name}
     assert all(note["at"] for note in street.row.stopped.values())
     assert [(report.entity_id, report.text) for report in task.reports.order_by("seq")] == [
-        ("front", "Stopping server front-1"),
-        ("back", "Stopping server back-1"),
+        ("front", "Server front-1 was stopped"),
+        ("back", "Server back-1 was stopped"),
     ]
     street.change("start")
     assert street.switched() == ["start back-1", "start front-1"]
@@ -171,8 +210,8 @@ def test_a_deployment_starts_what_was_stopped_and_says_so(street: Street) -> Non
     task = street.ran(deploying.deploy(street.caller, street.row.id, session.id))
     assert street.switched() == ["start back-1"] and street.stopped() == {}
     texts = [str(report.text) for report in task.reports.order_by("seq")]
-    assert "Starting server back-1" in texts
-    assert texts.index("Starting server back-1") < texts.index("Deployment finished")
+    assert "Server back-1 was started" in texts
+    assert texts.index("Server back-1 was started") < texts.index("Deployment finished")
 
 
 def test_what_was_not_done_is_not_noted(street: Street, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,13 +473,13 @@ def said(task: Task) -> list[str]:
 def test_methods_are_called_before_servers_stop_and_after_they_start(street: Street, methods: Any) -> None:
     methods(front={"name": "front"}, back={"name": "back"})
     version = street.row.version
-    before = ["Calling method flush", "{0} flushes", "Stopping server {0}-1"]
-    after = ["Starting server {0}-1", "Calling method warm", "{0} is warm"]
+    before = ["Calling method flush", "{0} flushes", "Server {0}-1 was stopped"]
+    after = ["Server {0}-1 was started", "Calling method warm", "{0} is warm"]
     ways = {
         "stop": [line.format(name) for name in ("front", "back") for line in before],
         "start": [line.format(name) for name in ("back", "front") for line in after],
     }
-    instead = ["Calling method push", "{0} restarts", "Stopping server {0}-1"]
+    instead = ["Calling method push", "{0} restarts", "Server {0}-1 was stopped"]
     ways["restart"] = [line.format(name) for name in ("front", "back") for line in instead] + ways["start"]
     for action, lines in ways.items():
         assert said(street.change(action)) == lines, action

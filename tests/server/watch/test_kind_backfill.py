@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.environments.test_power import Street, street  # noqa: F401 - a fixture
+from tests.server.environments.test_power import Street, opened, street  # noqa: F401 - fixtures
 from vetro.server import setup
 from vetro.server.config.cloud_settings import simulated
 from vetro.server.environments.models import Environment

@@ -137,6 +137,7 @@ def test_lists_tell_it_and_others_learn_nothing(ann: Any, eve: Any) -> None:
     assert (listed["health"]["state"], listed["health"]["text"]) == ("down", "page: no answer")
     answer = ann.get(f"/v2/environments/{row.id}/health").json()
     (one,) = answer["components"]
-    assert one["name"] == "the a" and one["checks"] == [{"name": "page", "state": "down", "text": "no answer"}]
+    said = {"name": "page", "guessed": False, "state": "down", "text": "no answer"}
+    assert one["name"] == "the a" and one["checks"] == [said]
     assert len(answer["changes"]) == 2
     assert eve.get(f"/v2/environments/{row.id}/health").status_code == 404

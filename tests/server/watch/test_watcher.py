@@ -179,7 +179,7 @@ def test_the_next_watcher_hears_what_was_told_before(ann: Any, watching: Any) ->
     watch, processes = watching()
     round_of(watch)
     _, put = processes[0].told()
-    assert put["environment"]["components"][0]["was"] == {"k": ["down", True]}
+    assert put["environment"]["components"][0]["was"] == {"k": ["down", True, {"text": "x"}]}
 
 
 def test_who_takes_over_after_an_outage_is_handed_nothing_and_believes_nothing_until_it_was_told(

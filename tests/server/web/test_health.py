@@ -46,6 +46,25 @@ def test_badges_and_the_tab_say_why(ann: Any, pages: Client) -> None:
     assert "Ausgefallen" in german and "Was sich geändert hat" in german
 
 
+def test_a_component_says_how_it_is_and_why_and_what_is_only_guessed(ann: Any, pages: Client) -> None:
+    row = made(ann, app("a", instance("i")), app("b"))
+    guess = {"key": "g", "name": "http://10.0.0.5:80", "state": "degraded", "text": "<refused>", "guessed": True}
+    watched(row)
+    service.record([(row.id, 1, [component("a", "degraded", "nobody <listens>", [guess])])], "")
+    for path in (f"/app/environments/{row.id}/components/a/", f"/app/environments/{row.id}/health"):
+        page = text(pages, path)
+        assert 'data-health="degraded"' in page and "nobody &lt;listens&gt;" in page, path
+        assert "http://10.0.0.5:80" in page and "&lt;refused&gt;" in page and "(guessed)" in page, path
+    assert (
+        "data-health"
+        not in text(pages, f"/app/environments/{row.id}/components/b/")
+        .partition("<main")[2]
+        .partition('class="split"')[2]
+    )
+    told = ann.get(f"/v2/environments/{row.id}/health").json()["components"][0]
+    assert told["health"]["text"] == "nobody <listens>" and told["checks"][0]["guessed"] is True
+
+
 def test_what_is_simulated_says_so_on_each_page(ann: Any, pages: Client) -> None:
     row = made(ann, app("a", instance("i")), cloud=PRETENDED)
     for path in ("/app/environments/", f"/app/environments/{row.id}/", f"/app/environments/{row.id}/health"):
@@ -115,4 +134,4 @@ def test_the_page_has_a_chart_that_speaks(ann: Any, pages: Client) -> None:
     assert "web &lt;1&gt;" in page and page.count("<polyline") == 3
     assert 'aria-label="now 0.25, at most 0.50"' in page
     german = pages.get(path, headers={"accept-language": "de"}).content.decode()
-    assert "Die letzte Stunde" in german and 'aria-label="jetzt 0.25, höchstens 0.50"' in german
+    assert "Die letzte Stunde" in german and 'aria-label="jetzt 0,25, höchstens 0,50"' in german

@@ -60,6 +60,12 @@ def test_administrators_build_it_from_a_page(root: Any, ann: Any, browser: Brows
     for method in (browser(ann).get, browser(ann).post):
         assert method(HERE).status_code == 403
     assert "Build the image" in boss.get(HERE).content.decode()
+    # Whoever comes for the first time reads what is not real, and what makes it so, before there is anything.
+    for path in ("/app/environments/", "/app/catalog/", "/app/environments/new"):
+        page = boss.get(path).content.decode()
+        assert 'id="simulated"' in page and "no server is started" in page and "Make servers real" in page, path
+        page = browser(ann).get(path).content.decode()
+        assert 'id="simulated"' in page and "Whoever runs this service" in page and HERE not in page, path
     becomes(tool, "#!/bin/sh\necho 'E: <b>no mirror</b>'\nexit 5\n")
     assert boss.post(HERE, follow=True).redirect_chain == [(HERE, 302)]
     page = shown(boss, "could not be built")
@@ -80,7 +86,25 @@ def test_administrators_build_it_from_a_page(root: Any, ann: Any, browser: Brows
     said = AuditRecord.objects.filter(action="image.build").values_list("target_name", "user_name")
     assert [name for name, _ in said] == ["debian-12"] * 2
     page = boss.get("/app/environments/").content.decode()
-    assert "Make this real" not in page
+    assert "Make servers real" not in page and "simulated" not in page
+
+
+def test_who_comes_from_an_environment_makes_it_real_by_the_same_press(root: Any, browser: Browser, tool: Path) -> None:
+    boss = browser(root)
+    environment = root.post("/v2/environments", {"name": "shop"}).json()["id"]
+    page = boss.get(f"{HERE}?environment={environment}").content.decode()
+    assert 'name="then" value="realize" data-confirm="When the image is there' in page
+    becomes(tool, SMALL)
+    for then, goes_on in (({}, False), ({"then": "realize"}, True)):
+        answer = boss.post(HERE, {"environment": environment, **then})
+        end = time.monotonic() + PATIENCE
+        while "is being built" in (page := boss.get(answer["Location"]).content.decode()):
+            assert time.monotonic() < end
+            assert ("As long as this page is open" in page) is goes_on
+            time.sleep(0.1)
+        action = f"/app/environments/{environment}/realize"
+        assert f'action="{action}"' in page and (f'hx-post="{action}" hx-trigger="load, submit"' in page) is goes_on
+    assert "hx-post" not in boss.get(HERE).content.decode(), "of no environment"
 
 
 def test_the_api_builds_it(root: Any, ann: Any, tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:

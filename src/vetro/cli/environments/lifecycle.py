@@ -113,6 +113,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     packages = client.get(f"/environments/{environment['id']}/packages") if client.local else []
     simulated = bool(environment.get("simulated"))
     deviations = [] if simulated else _deviations(client, environment)
+    unwell = [] if simulated else _unwell(client, environment)
     waits = {task["id"]: [] if task["final"] else _waits(client, task["id"]) for task in history}
     if output != "table":
         keys = ("component", "class", "server", "addresses")
@@ -122,6 +123,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
             "addresses": _addresses(client, environment),
             "tasks": [{**task, "waits": waits[task["id"]]} for task in history],
             "drift": deviations,
+            "unwell": unwell,
         }
         if client.local:
             told = ("number", "kind", "method", "state", "waits")
@@ -139,6 +141,8 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     if environment["health"]:
         out.echo(health_line(environment["health"]))
         client.said_simulated = environment["health"]["state"] == SIMULATED
+    for part in unwell:
+        out.echo(f"  {part['name']}: {health_line(part['health'])}")
     for one in deviations:
         out.echo(out.style(one["text"], fg="yellow"))
     table = rows(model, simulated)
@@ -178,6 +182,14 @@ def _addresses(client: Client, environment: Mapping[str, Any]) -> list[dict[str,
         return []
 
 
+def _unwell(client: Client, environment: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The components that do not run as they should, each with the reason."""
+    if not environment["health"] or environment["health"]["state"] == "running":
+        return []
+    found = client.get(f"/environments/{environment['id']}/health")["components"]
+    return [one for one in found if one["health"]["state"] != "running"]
+
+
 def _deviations(client: Client, environment: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What of an environment is not as its last task left it, its servers that ended most of all."""
     try:
@@ -207,7 +219,7 @@ def health(client: Client, name: str, output: str) -> None:
     for one in found["components"]:
         told = one["health"]
         table.append((one["name"], "", told["state"], when(told["since"]), told["text"]))
-        table += [("", check["name"], check["state"] or "", "", check["text"]) for check in one["checks"]]
+        table += [("", _check_name(check), check["state"] or "", "", check["text"]) for check in one["checks"]]
     if table:
         out.echo("")
         out.print_table(("component", "check", "health", "since", "why"), table)
@@ -224,6 +236,11 @@ def health(client: Client, name: str, output: str) -> None:
             for row in found["changes"][:20]
         ]
         out.print_table(("when", "component", "health", "why"), changes)
+
+
+def _check_name(check: Mapping[str, Any]) -> str:
+    """What a check is called; one that no author declared says so."""
+    return f"{check['name']} (guessed)" if check.get("guessed") else str(check["name"])
 
 
 def drift(client: Client, name: str, output: str) -> None:
@@ -249,8 +266,6 @@ def repair(client: Client, name: str, only_plan: bool, sure: bool, **options: An
     environment = find.environment(client, name)
     path, label = f"/environments/{environment['id']}/repair", environment["name"]
     names = names_in(newest(client, environment))
-    if is_local(client):
-        client.get(f"/environments/{environment['id']}/drift")  # what does not run is started, if it is known
     if only_plan or not sure:
         ended = follow(client, client.post(path, {"plan": True}), names=names, what="planning the repair", **options)
         conclude(client, ended, label)

@@ -476,6 +476,10 @@ class Recorder(ServerDriver, Protocol):
         """
         ...  # pragma: no cover - protocol
 
+    def forget(self, owner: Owner) -> None:
+        """Drops what was kept of the servers of an environment, their plans most of all. None of it stays in a file."""
+        ...  # pragma: no cover - protocol
+
     def off(self) -> bool:
         """Whether any of its servers does not run."""
         ...  # pragma: no cover - protocol

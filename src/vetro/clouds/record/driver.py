@@ -84,6 +84,10 @@ class RecordDriver:
                 row = (id, owner.project, owner.environment, name, queue, status, 0.0, "{}", "")
                 self.store.run("INSERT OR REPLACE INTO servers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
+    def forget(self, owner: Owner) -> None:
+        """See `Recorder.forget`."""
+        self.store.forget(owner.project, owner.environment)
+
     def off(self) -> bool:
         """See `Recorder.off`."""
         return bool(self.store.rows("SELECT 1 FROM servers WHERE status NOT IN ('ACTIVE', 'DELETED') LIMIT 1"))

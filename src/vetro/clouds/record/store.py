@@ -108,6 +108,17 @@ class RecordStore(StateFile):
         """Remembers a call of the driver."""
         self.run("INSERT INTO calls (what, id, name) VALUES (?, ?, ?)", (what, id, name))
 
+    def forget(self, project: str, environment: str) -> None:
+        """Drops all of an environment, so that the files have nothing of it any more."""
+        owner = (project, environment)
+        mine = "(SELECT id FROM servers WHERE project = ? AND environment = ?)"
+        with self.transaction():
+            for table, column in (("configs", "server"), ("files", "server"), ("calls", "id")):
+                self.run(f"DELETE FROM {table} WHERE {column} IN {mine}", owner)
+            for table in ("plans", "results", "servers"):
+                self.run(f"DELETE FROM {table} WHERE project = ? AND environment = ?", owner)
+        self.purge()
+
     def plans(self, project: str | None, environment: str | None) -> list[RecordedPlan]:
         """Plans in the order in which they were sent."""
         rows = self.rows(

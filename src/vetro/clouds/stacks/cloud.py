@@ -14,6 +14,7 @@ from vetro.clouds.drivers.base import (
     CommandDriver,
     JournalDriver,
     MeasuringDriver,
+    Recorder,
     RoutingDriver,
     ServerDriver,
 )
@@ -119,6 +120,14 @@ class StackCloud:
     def delete_stack(self, owner: Owner, region: str, name: str) -> None:
         """See `Cloud.delete_stack`."""
         self._stacks.delete(owner, region, name)
+
+    def forget(self, owner: Owner) -> None:
+        """See `KeepsRecords.forget`."""
+        for stack in self._stacks.list(owner):
+            self.delete_stack(owner, stack.region, stack.name)
+        if isinstance(self.driver, Recorder):
+            self.driver.forget(owner)
+        self._database.purge()
 
     def stacks(self, owner: Owner) -> Sequence[StackState]:
         """See `Cloud.stacks`."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, get_args
 
@@ -30,6 +31,11 @@ CONFLICT_PAUSES = (3.0, 6.0, 12.0, 24.0)
 _REMEMBERED = 4
 #: Servers that are started or stopped at once for one effect.
 _TOGETHER = 8
+#: States of servers that do not run and can be started; states in which there is nothing to do.
+_OFF = frozenset({"SHUTOFF", "ERROR"})
+_DONE: Mapping[str, Collection[str]] = {"start": ("ACTIVE",), "stop": ("SHUTOFF",)}
+#: Seconds for which a list of servers says what is to be started: one step follows the other.
+_FRESH = 5.0
 
 Stack = tuple[str, str]
 
@@ -83,6 +89,7 @@ class Stacks:
         self._pauses = pauses
         self._turns = _Turns()
         self._outputs: dict[Stack, dict[str, Mapping[str, Any]]] = {}
+        self._listed: tuple[float, Mapping[str, str]] = (-_FRESH, {})
 
     def handlers(self) -> dict[str, Handler]:
         """Kind to handler."""
@@ -174,7 +181,8 @@ class Stacks:
         return self._in_turn(request, work)
 
     def power(self, request: Request) -> Any:
-        """``server.power``: several servers beside each other. The answer has those that it failed for, and why."""
+        """``server.power``: several servers beside each other. The answer has those that it failed for, and why, and
+        those that are ``left``, since there was nothing to do; with ``off`` all but those that can be started."""
         wanted, servers = request.text("action"), request.args.get("servers")
         action: PowerAction | None = next((known for known in get_args(PowerAction) if known == wanted), None)
         if action is None:
@@ -185,7 +193,16 @@ class Stacks:
         if not isinstance(cloud, Power):
             raise NotAvailable(f"servers of this cloud ({cloud.name}) cannot be started and stopped")
 
+        only_off = request.args.get("off") is True
+        states = self._states(_FRESH if only_off else 0.0)
+        if only_off:
+            left = [server for server in servers if states.get(server) not in _OFF]
+        else:
+            left = [server for server in servers if states.get(server) in _DONE.get(action, ())]
+
         def switch(server: str, action: PowerAction = action) -> str | None:
+            if server in left and (only_off or action == "start"):
+                return None
             try:
                 self._patiently(request, lambda: cloud.power(self._owner, server, action))
             except CloudError as error:
@@ -194,7 +211,20 @@ class Stacks:
 
         with ThreadPoolExecutor(_TOGETHER, "vetro-power") as pool:
             ends = zip(servers, pool.map(switch, servers), strict=True)
-            return {"failed": {server: why for server, why in ends if why is not None}}
+            failed = {server: why for server, why in ends if why is not None}
+        return {"failed": failed, "left": [server for server in left if server not in failed]}
+
+    def _states(self, age: float) -> Mapping[str, str]:
+        """The servers of the environment by id, as they were so many seconds ago at most; nothing where the cloud does
+        not say."""
+        at, states = self._listed
+        if time.monotonic() >= at + age:
+            try:
+                states = {server.id: server.status for server in self._cloud.servers(self._owner)}
+            except CloudError:
+                return {}
+            self._listed = time.monotonic(), states
+        return states
 
     def network(self, request: Request) -> Any:
         """``network``."""

@@ -38,11 +38,13 @@ VALUE_SHARE = 4
 MIGRATION_SEED = "migration"
 
 
-_SWITCHING = {
-    "start": "Starting server {}",
-    "stop": "Stopping server {}",
-    "restart": "Restarting server {}",
+#: What is reported of a server for which something was done, and of one for which there was nothing to do.
+_SWITCHED = {
+    "start": "Server {} was started",
+    "stop": "Server {} was stopped",
+    "restart": "Server {} was restarted",
 }
+_AS_IT_WAS = {"start": "Server {} runs already", "stop": "Server {} is stopped already"}
 
 
 class BadTask(VetroError):
@@ -239,9 +241,9 @@ class Performance:
     def _switch(self, session: Session) -> None:
         """Starts and stops servers, step by step; what fails keeps no others from being tried. Raises `CloudError`.
 
-        The key of each effect says which step it is: ``power0``, ``power1``… Before a deployment what fails is a
-        warning only: the deployment may be what takes the server away, or makes it anew. What authors want done before
-        servers stop comes first, and where that fails they are not stopped.
+        The key of each effect says which step it is: ``power0``, ``power1``… Before a deployment only servers that do
+        not run are started, and what fails is a warning only: it may take the server away, or make it anew. What
+        authors want done before servers stop comes first, and where that fails they are not stopped.
         """
         failed: list[str] = []
         methods = self._power_methods(session)
@@ -252,13 +254,15 @@ class Performance:
                 if told := self._call_methods(methods, f"{key}/before", users, step["of"]):
                     raise CloudError(Text("{why}; its servers were not stopped: force it to do without", why=told[0]))
             names = {str(server["id"]): str(server["name"]) for server in step["servers"]}
-            for server in step["servers"]:
-                about = {"id": server["component"], "level": "info", "text": _SWITCHING[action].format(server["name"])}
-                self.effects.begin(f"{key}/{server['id']}", "report", about)
-            answer = self.effects.perform(key, "server.power", {"action": action, "servers": list(names)})
-            off = set()
+            only_off = {"off": True} if step.get("off") else {}
+            answer = self.effects.perform(key, "server.power", {"action": action, "servers": list(names), **only_off})
+            left, off = frozenset(answer.get("left") or ()), set()  # journals of earlier versions have none
             for server in step["servers"]:
                 if (why := answer["failed"].get(server["id"])) is None:
+                    if server["id"] not in left or not only_off:
+                        said = (_AS_IT_WAS if server["id"] in left else _SWITCHED)[action].format(server["name"])
+                        about = {"id": server["component"], "level": "info", "text": said}
+                        self.effects.begin(f"{key}/{server['id']}", "report", about)
                     continue
                 off.add(server["component"])
                 failed.append(_failed(action, names[server["id"]], why))

@@ -98,7 +98,7 @@ def _report(environment: Environment, component: Component) -> ComponentReport |
         server = check.server
         if not server:  # one that does not run keeps the object from answering
             server = next((id for id in servers if servers[id].state is not State.RUNNING), next(iter(servers), ""))
-        checks.append((CheckReport(check.key, check.name, finding, result.reached), server))
+        checks.append((CheckReport(check.key, check.name, finding, result.reached, not check.declared), server))
         running = server in servers and servers[server].state is State.RUNNING
         if running and check.declared and finding is None and not result.failures:
             return None  # nothing is green before everything was looked at once
@@ -117,7 +117,13 @@ def _shown(id: str, report: ComponentReport) -> dict[str, Any]:
         "id": id,
         **_finding(report.finding),
         "checks": [
-            {"key": check.key, "name": check.name, "reached": check.reached, **_finding(check.finding)}
+            {
+                "key": check.key,
+                "name": check.name,
+                "reached": check.reached,
+                "guessed": check.guessed,
+                **_finding(check.finding),
+            }
             for check in report.checks
         ],
     }

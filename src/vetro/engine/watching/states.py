@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from vetro.diagnostics import Text
@@ -80,12 +80,12 @@ class ProbeState:
     """What the results of one probe mean. ``declared``: the author wrote it; else it is a guess.
 
     A guess that was never right says nothing: the address may be one that only its own network reaches. Afterwards it
-    says Degraded at worst. ``was``: the state that was told before, by whoever watched then.
+    says Degraded at worst. ``was`` and ``text``: the state that was told before, by whoever watched then, and why.
     """
 
     __slots__ = ("changed", "declared", "due", "failures", "level", "reached", "successes", "text", "until", "well")
 
-    def __init__(self, declared: bool, was: str = "", reached: bool = False) -> None:
+    def __init__(self, declared: bool, was: str = "", reached: bool = False, text: str = "") -> None:
         self.declared = declared
         self.reached = reached
         #: None: nothing was decided yet.
@@ -94,7 +94,7 @@ class ProbeState:
         self.level = State.DEGRADED if was == State.DEGRADED or not declared else State.DOWN
         self.failures = FAILURES if self.well is False else 0
         self.successes = 0
-        self.text = ""
+        self.text = text if self.well is False else ""
         self.changed = 0.0
         #: When the next probe is due; plans for an earlier time are not valid any more.
         self.due = 0.0
@@ -151,12 +151,13 @@ class ProbeState:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """How one check of a component is; ``reached``: it was well once."""
+    """How one check of a component is; ``reached``: it was well once, ``guessed``: nobody declared it."""
 
     key: str
     name: str
     finding: Finding | None
     reached: bool = False
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +177,14 @@ def component_report(servers: Mapping[str, Finding], checks: Iterable[tuple[Chec
         running = server not in servers or servers[server].state is State.RUNNING
         if running and check.finding is not None:
             said.append(_named(check))
-        shown.append(check if running else CheckReport(check.key, check.name, None, check.reached))
+        shown.append(check if running else replace(check, finding=None))
     return ComponentReport(worst(said), shown)
 
 
 def _named(check: CheckReport) -> Finding:
     assert check.finding is not None
-    if not check.finding.text:
+    # The name of what nobody declared is the place, which the text of what is wrong with it names, too.
+    place = check.name.partition("://")[2] if check.guessed else ""
+    if not check.finding.text or (place and place in check.finding.text):
         return check.finding
     return Finding(check.finding.state, Text("{name}: {text}", name=check.name, text=check.finding.text))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.clouds.interface import Owner, ServerState
+from vetro.diagnostics import decode_messages
 from vetro.engine.watching import probes
 from vetro.engine.watching.states import ProbeState
 
@@ -45,8 +46,8 @@ class Component:
     servers: dict[str, str]
     checks: dict[str, Check]
     results: dict[str, ProbeState]
-    #: By key of a check: (state, reached), as it was told by who watched before.
-    was: Mapping[str, Any] = field(default_factory=dict)
+    #: By key of a check: (state, reached, text), as it was told by who watched before.
+    was: Mapping[str, tuple[str, bool, str]] = field(default_factory=dict)
     last: Any = None
     #: How many of its results are too old.
     overdue: int = 0
@@ -102,14 +103,17 @@ def _component(data: Mapping[str, Any], old: Environment | None) -> Component:
     checks: dict[str, Check] = {}
     for check in (*_declared(data, servers), *_guessed(data, servers)):
         checks.setdefault(check.key, check)
-    was = dict(data.get("was") or {})
+    was = {
+        key: (state, reached, str(decode_messages(told).get("text") or ""))
+        for key, (state, reached, told) in (data.get("was") or {}).items()
+    }
     results = {}
     for key, check in checks.items():
         same = known is not None and known.checks.get(key) == check
-        state, reached = was.get(key) or ("", False)
-        results[key] = known.results[key] if same and known is not None else ProbeState(check.declared, state, reached)
+        told = was.get(key) or ()
+        results[key] = known.results[key] if same and known is not None else ProbeState(check.declared, *told)
     if known is not None:
-        was = {**was, **{key: (_state(result), result.reached) for key, result in known.results.items()}}
+        was |= {key: (_state(result), result.reached, result.text) for key, result in known.results.items()}
     return Component(str(data["id"]), servers, checks, results, was)
 
 

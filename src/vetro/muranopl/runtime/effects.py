@@ -47,7 +47,8 @@ KINDS: Mapping[str, str] = {
     " digest known (null: none), or all of them when whole; or {stale: true} when the stack is in neither state:"
     " nothing was done, send the whole. An error says the state and reason of a failed stack",
     "stack.delete": "{name, region}: deletes and waits; the answer is ignored",
-    "server.power": "{action: start|stop|restart, servers}: waits until it is done; {failed: {id of a server: why}}",
+    "server.power": "{action: start|stop|restart, servers, off}: waits until it is done;"
+    " {failed: {id of a server: why}, left: [id of one for which there was nothing to do]}",
     "agent.listen": "{queue, on}: begins or ends listening for agents' answers; the answer is ignored",
     "agent.key": "{}: the public key (PEM, PKCS#1) with which agents check plans, or null: nothing is signed",
     "agent.send": "{queue, listener, id, plan}: hands a plan over and does not wait; the answer is ignored",

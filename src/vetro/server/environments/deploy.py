@@ -5,11 +5,13 @@ Each of them holds the environment from its request to the end of its task (`out
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 
+from vetro.clouds.interface import Owner
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.outcome import Outcome
 from vetro.model.environment import deployed_objects
@@ -20,7 +22,17 @@ from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
-from vetro.server.environments import drafts, fixed_properties, limits, packages, power, queries, removal, sessions
+from vetro.server.environments import (
+    drafts,
+    fixed_properties,
+    limits,
+    packages,
+    power,
+    queries,
+    removal,
+    sessions,
+    simulation,
+)
 from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce
@@ -81,6 +93,10 @@ def _abandoned(caller: Caller, environment_id: str) -> bool:
     if found.task_id not in ("", task_id):
         transaction.set_rollback(True)
         return False
+    if found.version and not found.busy:  # a task that still runs drops at its end what was written down
+        owner = Owner(found.project_id, found.id, caller.user_id)
+        cloud = Environment.objects.values_list("cloud", flat=True).get(id=found.id)
+        transaction.on_commit(partial(simulation.forget_quietly, owner, cloud), robust=True)
     _remove(caller, found, "environment.abandon")
     return True
 
@@ -119,17 +135,17 @@ def empty(caller: Caller, environment_id: str) -> Task:
 
 
 @transaction.atomic
-def repair(caller: Caller, environment_id: str, off: Collection[str] = ()) -> Task:
+def repair(caller: Caller, environment_id: str) -> Task:
     """Starts the deployment of what is deployed, as it is: what is not so any more becomes so again.
 
-    ``off``: servers (ids) that do not run, and are started first. Drafts stay, and can be deployed afterwards. Raises
+    Drafts stay, and can be deployed afterwards. Raises
     `Busy`, and what `deployed_model` raises.
     """
     found = sessions.locked(caller, environment_id, model=True)
     if found.busy:
         raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
-    return _start(caller, found, "repair", session, deployed_model(found), Session.DEPLOYING, off=off)
+    return _start(caller, found, "repair", session, deployed_model(found), Session.DEPLOYING)
 
 
 def deployed_model(found: queries.Found) -> dict[str, Any]:
@@ -206,7 +222,6 @@ def _start(
     model: Mapping[str, Any],
     state: str,
     problem: Invalid | None = None,
-    off: Collection[str] = (),
     lock: Lock | None = None,
     **call: Any,
 ) -> Task:
@@ -239,7 +254,7 @@ def _start(
         packages=rows,
         resolution=resolution,
         action=action,
-        power=power.before_deployment(row, model, off) if kind in ("deploy", "repair") else (),
+        power=power.before_deployment(row, model) if kind in ("deploy", "repair") else (),
         **(call if kind == "action" else {}),
     )
     # Not through save(): `updated` is when a person changed the environment.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vetro.clouds.interface import Owner
 from vetro.engine.outcome import Outcome
 from vetro.model.edit import follow
 from vetro.model.environment import deployed_objects
 from vetro.model.tree import by_id
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
-from vetro.server.environments import packages, power, removal, usage
+from vetro.server.environments import packages, power, removal, simulation, usage
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce, model_of
 from vetro.server.setup import config
@@ -31,7 +32,10 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     happens when it was abandoned meanwhile.
     """
     row = Environment.objects.select_for_update().filter(id=task.environment_id).first()
-    if row is None or row.task_id != task.id:
+    if row is None:  # what this task wrote down after that is nobody's, too
+        simulation.forget_quietly(_owner(task), (task.spec or {}).get("cloud") or {})
+        return
+    if row.task_id != task.id:
         return
     done = outcome.state == "done"
     well = done and not task.errors  # whoever reports an error says that it did not go well
@@ -40,6 +44,8 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     if task.kind == "power":
         announce(row.project_id, row.id, "power", task=task.id)
         return
+    if done and (task.kind == "destroy" or _emptied(task)):
+        simulation.forget_quietly(_owner(task), row.cloud)
     if task.kind == "destroy" and done:
         removal.remove(row.id)
         record(SYSTEM, "environment.destroyed", task.environment_id, row.name, task=task.id)
@@ -76,6 +82,15 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     power.forget(row, model)
     _forget(row)
     announce(row.project_id, row.id, row.failure or "deployed", task=task.id, version=row.version)
+
+
+def _owner(task: Task) -> Owner:
+    return Owner(task.project_id, str(task.environment_id), task.user_id or "system")
+
+
+def _emptied(task: Task) -> bool:
+    """Whether it was to destroy everything and leave the environment (`deploy.empty`)."""
+    return task.kind == "deploy" and ((task.spec or {}).get("model") or {}).get("Objects") is None
 
 
 def _rebase(row: Environment, before: State | None, model: Mapping[str, Any]) -> None:

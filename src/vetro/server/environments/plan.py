@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from django.db import transaction
 
 from vetro.server.audit.record import record
@@ -42,7 +40,7 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
     return task
 
 
-def of_repair(caller: Caller, environment_id: str, off: Collection[str] = ()) -> Task:
+def of_repair(caller: Caller, environment_id: str) -> Task:
     """Enqueues the plan of a repair (`deploy.repair`), and raises what that raises of its model."""
     with transaction.atomic():
         found = queries.get(caller, environment_id, model=True)
@@ -54,7 +52,7 @@ def of_repair(caller: Caller, environment_id: str, off: Collection[str] = ()) ->
             model=model,
             packages=chosen.rows,
             resolution=chosen.resolution,
-            power=power.before_deployment(row, model, off),
+            power=power.before_deployment(row, model),
             action={"object_id": found.id, "method": "repair", "args": {}},
         )
         record(caller, "environment.plan", found.id, found.name, task=task.id, session="")

@@ -1,7 +1,7 @@
 """Starting, stopping and restarting servers of an environment, as a task of kind ``power``; which ones are to run.
 
 What was stopped is noted when the journal says that it was done, or begun (`Environment.stopped`), so whatever kills
-whom, what somebody stopped is noted. A deployment starts what was stopped before anything else: it works on all of it.
+whom, what somebody stopped is noted. A deployment starts what does not run before anything else: it works on all of it.
 """
 
 from __future__ import annotations
@@ -93,10 +93,14 @@ def again(caller: Caller, task: Task) -> Task:
     return change(caller, task.environment_id, action["method"], what, only=servers, force=force)
 
 
-def before_deployment(row: Environment, model: Mapping[str, Any], off: Collection[str] = ()) -> Steps:
-    """What a deployment begins with: the servers that somebody stopped are started, and those that are ``off``."""
-    wanted = {*row.stopped, *off}
-    return steps(machines(deployed_objects(model)), "start", wanted) if wanted else ()
+def before_deployment(row: Environment, model: Mapping[str, Any]) -> Steps:
+    """What a deployment begins with: servers that do not run are started, whoever stopped them, or nobody
+    (decision 0036). Which ones these are the cloud says when it is time."""
+    waves = machines(deployed_objects(model))
+    if not waves or not able(row):
+        return ()
+    every = {machine.id for wave in waves for machine in wave}
+    return [{**step, "off": True} for step in steps(waves, "start", every)]
 
 
 def settle(row: Environment, task: Task) -> None:

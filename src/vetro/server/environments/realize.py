@@ -19,7 +19,7 @@ from vetro.model.copies import undeployed
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
-from vetro.server.environments import deploy, fixed_properties, packages, sessions
+from vetro.server.environments import deploy, fixed_properties, packages, sessions, simulation
 from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, InstanceUsage, State
 from vetro.server.errors import Conflict
@@ -56,7 +56,10 @@ def realize(caller: Caller, environment_id: str, cloud: Mapping[str, Any] | None
         InstanceUsage.objects.filter(environment=row, destroyed=None).update(destroyed=datetime.now(UTC))
         record(caller, "environment.realize", found.id, found.name)
         task = deploy.deploy(caller, found.id, sessions.open_session(caller, found.id).id)
-        _forget(Owner(found.project_id, found.id, caller.user_id), made_before)
+        try:
+            simulation.forget(Owner(found.project_id, found.id, caller.user_id), made_before)
+        except CloudError as error:
+            raise Conflict(error.message, hint=error.hint) from None
     return task
 
 
@@ -71,19 +74,3 @@ def _check(cloud: Mapping[str, Any] | None) -> None:
             Text("there is no cloud that could make it real; {cloud}", cloud=selected.text),
             hint=Text("once there is one, do this again: the service need not be started anew, unless settings change"),
         )
-
-
-def _forget(owner: Owner, cloud: Mapping[str, Any]) -> None:
-    """Destroys what the cloud that executes nothing has of an environment. Raises `Conflict` where that fails."""
-    from vetro.engine.host.config import cloud_of
-
-    own = {name: value for name, value in cloud.items() if name != "script"}  # answers of servers, which may be gone
-    try:
-        opened = cloud_of(cloud_settings.cloud(config(), own), owner)
-        try:
-            for stack in opened.stacks(owner):
-                opened.delete_stack(owner, stack.region, stack.name)
-        finally:
-            opened.close()
-    except CloudError as error:
-        raise Conflict(error.message, hint=error.hint) from None

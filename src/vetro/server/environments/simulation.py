@@ -5,9 +5,13 @@ The kind of the cloud decides, not its name; so this is true before a deployment
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
+from vetro.clouds.errors import CloudError
+from vetro.clouds.interface import KeepsRecords, Owner
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
@@ -15,6 +19,7 @@ from vetro.server.environments.models import Environment, Session
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
+_log = logging.getLogger("vetro.worker")
 #: The header of answers of /v2 about something simulated, and its value.
 HEADER, VALUE = "Vetro-Simulated", "true"
 NOTHING_EXISTS = Text("nothing of it exists: its cloud writes down what it would do")
@@ -67,6 +72,27 @@ def of_address(caller: Caller, parameters: Mapping[str, Any]) -> bool:
         found = found.filter(project_id=caller.project_id)
     cloud = found.values_list("cloud", flat=True).first()
     return cloud is not None and cloud_settings.simulated(config(), cloud)
+
+
+def forget(owner: Owner, cloud: Mapping[str, Any]) -> None:
+    """Drops all that was written down of an environment of this cloud (`Environment.cloud`), passwords in plans most of
+    all; nothing for a cloud that executes what it is told. Raises `CloudError`."""
+    if not cloud_settings.simulated(config(), cloud):
+        return
+    from vetro.engine.host.config import cloud_of
+
+    own = {name: value for name, value in cloud.items() if name != "script"}  # answers of servers, which may be gone
+    with closing(cloud_of(cloud_settings.cloud(config(), own), owner, sweeps=False)) as opened:
+        if isinstance(opened, KeepsRecords):
+            opened.forget(owner)
+
+
+def forget_quietly(owner: Owner, cloud: Mapping[str, Any]) -> None:
+    """The same for an environment that is gone: what cannot be dropped is logged."""
+    try:
+        forget(owner, cloud)
+    except CloudError as error:
+        _log.warning("what was written down of environment %s is still there: %s", owner.environment, error.message)
 
 
 #: Parameter of an address -> how an environment is found by it.

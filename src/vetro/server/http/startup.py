@@ -1,14 +1,16 @@
 """What has to be done before the service starts: ``python -m vetro.server.http.startup`` (`vetro serve` runs it).
 
 Migrates the database, stores the embedded packages, compresses the files of the pages, and on a new database makes a
-first administrator. Prints one line of JSON: ``{"link": …}``, the secret of a link for signing in while nobody has ever
-signed in, or null. A process of its own, so that the one that stays does not hold Django.
+first administrator. Prints lines of JSON: ``{"says": …}`` for what takes long, and at the end ``{"link": …}``, the
+secret of a link for signing in while nobody has ever signed in, or null. A process of its own, so that the one that
+stays does not hold Django.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from django.db import Error, transaction
@@ -30,10 +32,11 @@ from vetro.yaql.errors import VetroError
 ADMIN, PROJECT = "admin", "default"
 
 
-def prepare(settings: Config) -> str | None:
+def prepare(settings: Config, say: Callable[[str], None] = lambda text: None) -> str | None:
     """Prepares the installation; the secret of a link for the administrator while nobody has ever signed in.
 
-    Raises errors of settings, keys, rules, and what the database says.
+    ``say`` gets what is done, where that takes seconds. Raises errors of settings, keys, rules, and what the database
+    says.
     """
     make_data(settings)
     setup(settings)
@@ -45,7 +48,7 @@ def prepare(settings: Config) -> str | None:
     checked_settings(settings)
     check_cloud(settings)
     prepare_static(settings)
-    migrate()
+    schema.migrate(say=say)
     require_keys(settings)
     _warn_of_archives(settings)
     # Servers on several machines may start for the first time at once.
@@ -90,11 +93,11 @@ def _embedded() -> None:
 
 
 def main() -> int:
-    """Prints the line; errors go to standard error as JSON, too, so that `vetro serve` can show them."""
+    """Prints the lines; the last one may be an error, which `vetro serve` shows."""
     die_with_parent()
     answer: dict[str, Any]
     try:
-        answer = {"link": prepare(Config.load())}
+        answer = {"link": prepare(Config.load(), lambda text: print(json.dumps({"says": text}), flush=True))}
         status = 0
     except VetroError as error:
         answer = {"error": error.message, "hint": error.hint}

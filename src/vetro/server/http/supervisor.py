@@ -75,7 +75,7 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
             **{name: os.environ.get(name, value) for name, value in _MEMORY.items()},
         }
         try:
-            link = _prepare(environment)
+            link = _prepare(environment, say)
             children += _children(config, environment)
             try:
                 return _run(config, children, stop, link, ready_file, say, folder)
@@ -132,17 +132,26 @@ def _stop(children: list[Child], folder: Path, seconds: float) -> None:
         child.wait(until)
 
 
-def _prepare(environment: dict[str, str]) -> str | None:
-    process = subprocess.run(
+def _prepare(environment: dict[str, str], say: Callable[[str], None]) -> str | None:
+    process = subprocess.Popen(
         [sys.executable, "-m", "vetro.server.http.startup"],
         env={**environment, PARENT: str(os.getpid())},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
     )
-    try:
-        answer = json.loads(process.stdout)
-    except ValueError:
-        raise ServeError(f"preparing the installation failed (exit status {process.returncode})") from None
+    answer: dict[str, Any] = {}
+    with process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            try:
+                answer = json.loads(line)
+            except ValueError:
+                answer = {}
+                continue
+            if "says" in answer:
+                say(answer["says"])
+    if not answer.keys() & {"error", "link"}:
+        raise ServeError(f"preparing the installation failed (exit status {process.returncode})")
     if "error" in answer:
         error = ServeError(answer["error"])
         error.hint = answer["hint"]

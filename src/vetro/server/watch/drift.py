@@ -31,8 +31,6 @@ from vetro.server.watch.queries import NOBODY, SIMULATED, of_environment
 STALE = 2 * EVERY + 120.0
 #: Drafts that are told.
 _DRAFTS = 20
-#: States of servers that can be started.
-OFF = frozenset({"SHUTOFF", "ERROR"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +138,6 @@ def _of(found: queries.Found, stopped: Mapping[str, Any]) -> Drift:
         return Drift(own, row.looked, Text("nobody looks: no worker that reaches it lives"))
     servers = {m.id: m.name for wave in machines(deployed_objects(found.model or {})) for m in wave}
     return Drift((*_cloud(row.first or {}, row.last, servers, stopped), *own), row.looked)
-
-
-def off(environment_id: str, version: int) -> list[str]:
-    """Ids of the servers that did not run when the cloud was listed last, whoever stopped them."""
-    row = Inventory.objects.filter(environment_id=environment_id, version=version).exclude(digest="").first()
-    return [id for id, (_, state) in ((row.last or {}).get("servers") or {}).items() if state in OFF] if row else []
 
 
 def _cloud(

@@ -20,7 +20,7 @@ class Health(models.Model):
     state = models.CharField(max_length=16, blank=True, default="")
     #: Since when it is in this state.
     since = models.DateTimeField()
-    #: {text, texts, checks: [{key, name, state, text, reached}]}
+    #: {text, texts, checks: [{key, name, state, text, reached, guessed}]}
     detail = EncryptedJSON(null=True)
     #: The `WatchMark` by which this may be believed: that of who looked at it.
     label = models.CharField(max_length=64, blank=True, default="")

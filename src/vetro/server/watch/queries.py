@@ -30,7 +30,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ComponentTold:
-    """How a component is, and its checks: {name, state, text}."""
+    """How a component is, and its checks: {name, guessed, state, text}."""
 
     id: str
     told: Told
@@ -107,7 +107,8 @@ def _believed(row: Health, marks: Mapping[str, datetime], now: datetime) -> Told
 
 
 def _check(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": told["name"], "state": told["state"] or None, "text": _text(told)}
+    guessed = bool(told.get("guessed"))
+    return {"name": told["name"], "guessed": guessed, "state": told["state"] or None, "text": _text(told)}
 
 
 def _text(detail: Mapping[str, Any] | None) -> str:

@@ -34,12 +34,12 @@ _STARTED = frozenset({"server-ended", "server-stopped"})
 
 def planned(caller: Caller, environment_id: str) -> Task:
     """Enqueues the plan of a repair. Raises as `repaired`, but not for a task that works on the environment."""
-    return plan.of_repair(caller, environment_id, _off(caller, environment_id))
+    return plan.of_repair(caller, environment_id)
 
 
 def repaired(caller: Caller, environment_id: str) -> Task:
     """Starts a repair. Raises `NotFound`, `Busy`, and `Conflict` where nothing is deployed, or not all of it was."""
-    return deploy.repair(caller, environment_id, _off(caller, environment_id))
+    return deploy.repair(caller, environment_id)
 
 
 def choose(caller: Caller, environment_id: str, how: str) -> None:
@@ -93,8 +93,3 @@ def _start(row: Environment) -> None:
         return
     task = power.change(SYSTEM, row.id, "start", only=ids, force=True)
     _log.warning("%d servers of environment %s do not run: task %s starts them", len(ids), row.id, task.id)
-
-
-def _off(caller: Caller, environment_id: str) -> list[str]:
-    found = queries.get(caller, environment_id)
-    return drift.off(found.id, found.version)

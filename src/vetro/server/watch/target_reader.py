@@ -116,6 +116,13 @@ class TargetReader:
         return found
 
 
-def _before(row: Health | None) -> dict[str, tuple[str, bool]]:
+def _before(row: Health | None) -> dict[str, tuple[str, bool, dict[str, Any]]]:
     checks = ((row.detail or {}).get("checks") or ()) if row is not None else ()
-    return {check["key"]: (check["state"], bool(check.get("reached"))) for check in checks}
+    return {
+        check["key"]: (
+            check["state"],
+            bool(check.get("reached")),
+            {name: check[name] for name in ("text", "texts") if name in check},
+        )
+        for check in checks
+    }

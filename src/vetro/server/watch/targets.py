@@ -49,7 +49,7 @@ class Component:
     guesses: tuple[Mapping[str, Any], ...]
 
     def as_json(self, was: Mapping[str, Any]) -> dict[str, Any]:
-        """For the watcher; ``was``: key of a check -> (state, reached), as it was told last."""
+        """For the watcher; ``was``: key of a check -> (state, reached, its text), as it was told last."""
         servers = [{"id": id, "name": name} for id, name in self.servers.items()]
         checks, guesses = [dict(check) for check in self.checks], [dict(guess) for guess in self.guesses]
         return {"id": self.id, "servers": servers, "checks": checks, "guesses": guesses, "was": dict(was)}

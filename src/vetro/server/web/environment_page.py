@@ -13,7 +13,7 @@ from typing import Any
 
 from vetro.clouds.errors import CloudError
 from vetro.model.copies import Classes
-from vetro.model.differences import Difference, Property, diff
+from vetro.model.differences import Difference, Property, diff, tidied
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, id_of, label_of, label_of_type, type_of
 from vetro.model.secrets import SecretNames
@@ -184,37 +184,6 @@ def open_page(caller: Caller, environment_id: str) -> EnvironmentPage:
 def last_event() -> int:
     """Number of the newest event."""
     return Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
-
-
-def tidied(items: list[Difference]) -> list[Difference]:
-    """Differences without properties of which only the objects in them are others: those are told by themselves."""
-    kept = []
-    for item in items:
-        told = tuple(p for p in item.properties if not (contains_only(p.old, p.new) or _versioned(p)))
-        if told or item.what != "changed":
-            kept.append(replace(item, properties=told))
-        elif item.came_from is not None:
-            kept.append(replace(item, what="moved", properties=()))
-    return kept
-
-
-def _versioned(told: Property) -> bool:
-    """Whether a class only got the version that it was deployed with."""
-    return told.name == "?/type" and told.old == class_name(told.new)
-
-
-def contains_only(old: Any, new: Any) -> bool:
-    """Whether two values of a property differ in nothing but the objects that they hold."""
-    return bool(_hollow(old) == _hollow(new))
-
-
-def _hollow(value: Any) -> Any:
-    if isinstance(value, list):
-        return [item for item in map(_hollow, value) if item is not None] or None
-    if isinstance(value, Mapping):
-        items = {key: _hollow(item) for key, item in value.items()}
-        return None if "?" in value else {key: item for key, item in items.items() if item is not None} or None
-    return value
 
 
 def shown_changes(items: list[Difference], labels: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -181,7 +181,7 @@ def _effect(kind: str, about: Any) -> str:
     if kind == "sleep":
         return _("Pause of %s seconds") % str(given.get("seconds", "?"))
     if kind == "server.power":
-        return _("Switch servers")
+        return _("Start servers that do not run") if given.get("off") else _("Switch servers")
     words = {
         "stack.push": _("Make or change stack %s"), "stack.delete": _("Delete stack %s"),
         "agent.call": _("Run %s on a server"), "agent.send": _("Send %s to a server"), "workflow": _("Workflow %s"),

@@ -14,6 +14,9 @@ from typing import Any
 
 from vetro.clouds.interface import CloudError
 
+#: Milliseconds for which others are waited for who write, and for those who read when the journal is emptied.
+_BUSY_MS, _PURGE_MS = 60_000, 2_000
+
 
 class StateUnusable(CloudError):
     """The file with the cloud's state cannot be used; the message says why and what to do."""
@@ -43,7 +46,9 @@ class StateFile:
         try:
             if not path.exists():
                 path.touch(0o600)  # templates and plans hold passwords; SQLite gives its other files the same mode
-            self._connection = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False
+            )
             try:
                 self._prepare()
             except BaseException:
@@ -57,6 +62,7 @@ class StateFile:
         run("PRAGMA journal_mode = WAL")
         # A killed process loses nothing; a power cut at most the last moments, unless the settings say otherwise.
         run("PRAGMA synchronous = NORMAL")
+        run("PRAGMA secure_delete = ON")  # passwords that were dropped would stay in free pages
         for pragma in self._pragmas:
             run(f"PRAGMA {pragma}")
         with self.transaction():
@@ -146,6 +152,16 @@ class StateFile:
         with self._lock:
             found: tuple[Any, ...] | None = self._connection.execute(sql, values).fetchone()
             return found
+
+    def purge(self) -> None:
+        """Empties the journal beside the file, which has what was there before. While others read from it, it is left
+        to the next one, or to who closes the file last."""
+        with self._lock:
+            self._connection.execute(f"PRAGMA busy_timeout = {_PURGE_MS}")
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
 
     def close(self) -> None:
         """Closes the file. Doing it twice is fine."""

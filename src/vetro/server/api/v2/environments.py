@@ -37,6 +37,7 @@ class CheckTold(Schema):
     """How one check is."""
 
     name: str
+    guessed: bool = Field(description="The author of the package declares nothing: it follows from what was deployed.")
     state: str | None = Field(description="null: it has told nothing yet.")
     text: str
 

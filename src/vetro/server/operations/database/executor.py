@@ -6,6 +6,7 @@ of which nobody knows, and no later run gets past them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
@@ -26,9 +27,21 @@ class Executor(MigrationExecutor):
         return state
 
 
-def migrate_all(connection: Any) -> None:
-    """Does every migration that is missing, as the command ``migrate`` does. Raises errors of the database."""
-    executor = Executor(connection)
+def migrate_all(connection: Any, begun: Callable[[int, int], None] = lambda number, of: None) -> None:
+    """Does every migration that is missing, as the command ``migrate`` does; ``begun`` is told which one, of how many.
+
+    Raises errors of the database.
+    """
+
+    number = 0
+
+    def progress(what: str, *_: Any) -> None:
+        nonlocal number
+        if what == "apply_start":
+            number += 1
+            begun(number, len(plan))
+
+    executor = Executor(connection, progress)
     executor.loader.check_consistent_history(connection)
     targets = executor.loader.graph.leaf_nodes()
     plan = executor.migration_plan(targets)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ from vetro.server.tasks.backends import labels_of_plugins
 
 #: Any number will do as long as nobody else locks it.
 _LOCK = 7630942018
+#: Seconds between two words about how far it is.
+_TOLD = 2.0
 #: What stands in the column for the app, in the row that seals.
 _SEAL = "moved to"
 #: A table that is there from when a database is filled from a backup until restoring has ended.
@@ -82,17 +85,29 @@ def refuse_foreign(found: Schema, *, restoring: bool = False) -> None:
         raise SchemaNewer(f"the database was changed by a newer Vetro ({_some(found.unknown)})")
 
 
-def migrate(alias: str = DEFAULT_DB_ALIAS, *, restoring: bool = False) -> list[str]:
+def migrate(
+    alias: str = DEFAULT_DB_ALIAS, *, restoring: bool = False, say: Callable[[str], None] = lambda text: None
+) -> list[str]:
     """Brings the tables up to date; which migrations that took. Two at once wait for each other.
 
-    ``restoring``: also while restoring has not ended. Raises `SchemaNewer`, `DatabaseMoved`, `RestoreFailed`, and
-    errors of the database: then the last of the migrations is undone.
+    ``restoring``: also while restoring has not ended; ``say`` gets what is done, as it goes on. Raises `SchemaNewer`,
+    `DatabaseMoved`, `RestoreFailed`, and errors of the database: then the last of the migrations is undone.
     """
     with migration_lock(alias):
         found = state(alias)
         refuse_foreign(found, restoring=restoring)
         if found.missing:
-            migrate_all(connections[alias])
+            what = "bringing the database up to date" if found.done else "making the database"
+            told = time.monotonic()
+            say(f"{what} …")
+
+            def begun(number: int, of: int) -> None:
+                nonlocal told
+                if time.monotonic() - told > _TOLD:
+                    told = time.monotonic()
+                    say(f"{what}: {number} of {of} steps")
+
+            migrate_all(connections[alias], begun)
     return list(found.missing)
 
 

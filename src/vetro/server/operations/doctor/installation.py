@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connections
 
-from vetro.diagnostics import ERROR, Diagnostic
+from vetro.diagnostics import ERROR, NOTE, Diagnostic
 from vetro.server.config.config import Config
 from vetro.server.database import database_settings
 from vetro.server.operations.doctor import folder, variables
@@ -26,6 +26,9 @@ def findings(data: str | None, config: str | None, overrides: Mapping[str, Any])
     keys = settings.path("secrets.key_file")
     database = _file(settings)
     missing = []
+    if not settings.data.is_dir() and database is not None and not database.exists() and not keys.exists():
+        text = f"there is no installation in {settings.data} yet"
+        return [*variables.examine(settings), Diagnostic("folder", NOTE, text, "'vetro serve' makes one; see --data")]
     if not settings.data.is_dir():
         missing.append(Diagnostic("folder", ERROR, f"there is no data directory {settings.data}", "see --data"))
     if database is not None and not database.exists():

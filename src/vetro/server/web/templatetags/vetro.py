@@ -12,6 +12,7 @@ from django import template
 from django.template.defaultfilters import filesizeformat
 from django.templatetags.static import static
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -147,7 +148,7 @@ def chart(samples: Sequence[Mapping[str, Any]], name: str) -> SafeString:
 
 
 def _amount(value: float, name: str) -> str:
-    return f"{value:.2f}" if name == "processors" else str(filesizeformat(value))
+    return str(number_format(value, 2) if name == "processors" else filesizeformat(value))
 
 
 @register.filter

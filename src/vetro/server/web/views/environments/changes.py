@@ -8,14 +8,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from vetro.model.differences import diff
+from vetro.model.differences import diff, tidied
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import components, history, limits, lookup, redaction, sessions
 from vetro.server.environments.models import Session, State
 from vetro.server.errors import Conflict
 from vetro.server.web import drafts
-from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes, tidied
+from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.catalog import recent
 

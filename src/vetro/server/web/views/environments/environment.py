@@ -148,6 +148,7 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
         top=top is not None and id_of(top) == component,
         changes=shown_changes([item for item in env_page.changes if item.id in family], labels),
         exists=find(env_page.root, component) is not None,
+        told=next((one for one in env_page.components_health if one.id == component), None),
     )
     return render(request, "environments/component.html", context)
 

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.model.differences import tidied
 from vetro.model.environment import root_of
 from vetro.model.header import id_of, label_of
 from vetro.model.tree import objects
@@ -17,7 +18,7 @@ from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import history as past
 from vetro.server.environments import redaction
 from vetro.server.environments.models import State
-from vetro.server.web.environment_page import open_page, shown_changes, tidied
+from vetro.server.web.environment_page import open_page, shown_changes
 from vetro.server.web.model_texts import time_of
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.environments.listing import AT_ONCE, kind_of

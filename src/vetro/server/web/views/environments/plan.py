@@ -9,12 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
+from vetro.model.differences import contains_only
 from vetro.server.caller import Caller
 from vetro.server.environments import plan as planning
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
 from vetro.server.web import drafts
-from vetro.server.web.environment_page import LOOKS, EnvironmentPage, contains_only, open_page, shown_change
+from vetro.server.web.environment_page import LOOKS, EnvironmentPage, open_page, shown_change
 from vetro.server.web.page import go, missing, page, render
 from vetro.yaql.redact import MASK
 

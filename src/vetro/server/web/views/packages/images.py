@@ -40,10 +40,12 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 @page("GET", "POST", rule="build_images")
 def build(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """How the image is built that servers start from; begins that. Then the environment that somebody came from."""
+    """How the image is built that servers start from; begins that. Then the environment that somebody came from, which
+    is made real by this page where somebody has said so."""
     given = request.POST if request.method == "POST" else request.GET
     environment = given.get("environment", "")[:64]
-    again = f"{_HERE}/build?{urlencode({'environment': environment})}" if environment else f"{_HERE}/build"
+    asked = {"environment": environment, "then": given.get("then", "") and "realize"} if environment else {}
+    again = f"{_HERE}/build?{urlencode(asked)}" if asked else f"{_HERE}/build"
     if request.method == "POST":
         try:
             image_builds.begin(caller)
@@ -54,7 +56,7 @@ def build(request: HttpRequest, caller: Caller) -> HttpResponse:
     seconds = None if found.build is None else int((found.build.ended or time.time()) - found.build.begun)
     context: dict[str, Any] = {"offer": found, "build": found.build, "seconds": seconds, "again": again}
     if environment:
-        context["environment"] = lookup.environment(caller, environment)
+        context |= {"environment": lookup.environment(caller, environment), "then": bool(asked["then"])}
     context["real"] = not of_service()
     part = request.headers.get("HX-Target") == "build"
     return render(request, "packages/image_build_part.html" if part else "packages/image_build.html", context)
