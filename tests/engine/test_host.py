@@ -12,10 +12,20 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
+from tests.clouds.stacks.world import World as StackWorld
 from tests.faults.harness import OWNER, make_host
 from tests.faults.world import World, WorldChannel, WorldCloud
 from vetro.agent.signing import ensure_key
-from vetro.clouds.interface import CloudError, Conflict, NotAvailable, NotFound, ServerState, StackFailed, Taken
+from vetro.clouds.interface import (
+    CloudError,
+    Conflict,
+    NotAvailable,
+    NotFound,
+    Owner,
+    ServerState,
+    StackFailed,
+    Taken,
+)
 from vetro.clouds.messages import Message
 from vetro.engine.effect_kinds import KINDS, Answer
 from vetro.engine.host.agents import Agents
@@ -485,3 +495,44 @@ def test_servers_for_which_there_is_nothing_to_do_are_left_alone(host: EffectsHo
 
     host.cloud.servers = silent  # type: ignore[method-assign]
     assert host.perform("4", "server.power", {"action": "stop", "servers": ["b"]}) == {"failed": {}, "left": []}
+
+
+def test_an_environment_is_kept_and_brought_back(tmp_path: Path) -> None:
+    """Where the task may ask for it: what waits in queues is dropped with what is undone."""
+
+    def made(name: str) -> dict[str, Any]:
+        return {"heat_template_version": "2013-05-23", "resources": {name: {"type": "OS::Heat::RandomString"}}}
+
+    cloud = StackWorld(tmp_path).cloud
+    mine = Owner("project", "Env1")
+    channel = cloud.channel(mine)
+    host = EffectsHost(cloud, channel, mine, snapshots=True)
+    host.perform("1", "stack.push", change("s", made("a")))
+    assert host.perform("2", "snapshot.make", {"name": "k1"}) == []
+    host.perform("3", "stack.push", change("s", made("b")))
+    channel.send("eenv1-h1", Message("plan1", '{"Name": "p"}', None, LISTENER))
+    host.perform("4", "snapshot.restore", {"name": "k1"})
+    assert set(host.perform("5", "stack.read", {"name": "s"})["template"]["resources"]) == {"a"}
+    assert [plan.result for plan in cloud.driver.plans(mine)] == [None], "it is never answered"
+    assert channel.receive(LISTENER, 0) is None
+    for kind in ("snapshot.make", "snapshot.restore", "snapshot.drop"):
+        for args in ({}, {"name": 1}, {"name": "../x"}, {"name": ""}):
+            with pytest.raises(BadRequest, match="'name'"):
+                host.perform("6", kind, args)
+    with pytest.raises(NotFound):
+        host.perform("7", "snapshot.restore", {"name": "k2"})
+    host.perform("8", "snapshot.drop", {"name": "k1"})
+    with pytest.raises(NotFound):
+        host.perform("9", "snapshot.restore", {"name": "k1"})
+    host.close()
+
+
+@pytest.mark.attack("effects", "a task asks for effects that are not its own")
+def test_tasks_that_run_packages_undo_nothing(tmp_path: Path) -> None:
+    """Whoever breaks out of the language would undo what other tasks of the environment did."""
+    host = make_host(tmp_path, snapshots=False)
+    for kind in ("snapshot.make", "snapshot.restore", "snapshot.drop"):
+        with pytest.raises(BadRequest, match="this task may not ask for effects of kind"):
+            host.perform("1", kind, {"name": "k1"})
+    assert World(tmp_path / "world.db").done("snapshot") == []
+    host.close()

@@ -32,6 +32,15 @@ EFFECTS: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
         {"action": "stop", "servers": ["i"]},
         ("cloud", "the cloud slow, which starts or stops servers", ""),
     ),
+    "snapshot.make": ({"name": "s"}, ("cloud", "the cloud slow, which keeps the environment as it is", "")),
+    "snapshot.restore": (
+        {"name": "s"},
+        ("cloud", "the cloud slow, which brings the environment back as it was", ""),
+    ),
+    "snapshot.drop": (
+        {"name": "s"},
+        ("cloud", "the cloud slow, which removes what was kept for the way back", ""),
+    ),
     "network": ({"query": "networks"}, ("cloud", "the cloud slow, which tells what it has", "")),
     "metadef": ({"query": "objects"}, ("cloud", "the cloud slow, which tells what it has", "")),
     "agent.call": (PLAN, ("agent", "the agent of server 'eenv-hone', which was asked to run 'Install'", "one")),
@@ -54,6 +63,7 @@ class Slow:
         self.over.wait(60)
 
     read_stack = push_stack = delete_stack = network = metadef = _wait
+    snapshot_report = snapshot = restore = drop = _wait
 
     def power(self, owner: object, server: str, action: PowerAction) -> None:
         self._wait()
@@ -81,7 +91,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[EffectsHost, Slow]]:
     monkeypatch.setattr("vetro.engine.host.performer.LONG", 0.0)
     monkeypatch.setattr("vetro.engine.host.agents._LOOK", 0.01)
     cloud = Slow()
-    host = EffectsHost(cloud, SlowChannel(cloud), OWNER, conflict_pauses=(60.0,))  # type: ignore[arg-type]
+    host = EffectsHost(cloud, SlowChannel(cloud), OWNER, conflict_pauses=(60.0,), snapshots=True)  # type: ignore[arg-type]
     yield host, cloud
     cloud.over.set()
     host.close(5.0)
@@ -103,10 +113,11 @@ def test_every_kind_of_effect_that_is_waited_for_says_what_for(slow: tuple[Effec
     waiting = {kind for kind, (_, answer) in KINDS.items() if answer is Answer.WAITS}
     assert waiting - set(EFFECTS) == {"workflow"}  # refused at once
     for number, (kind, (args, said)) in enumerate(EFFECTS.items()):
-        request = Request(f"0/{number}", kind, {**args, **({"name": f"{kind}"} if "name" in args else {})})
+        name = kind.replace(".", "-")
+        request = Request(f"0/{number}", kind, {**args, **({"name": name} if "name" in args else {})})
         request.begun = time.time() - 7
         host.begin(request, lambda *ended: None)
-        stack = (said[0], said[1].replace("'s'", f"'{kind}'"), said[2])
+        stack = (said[0], said[1].replace("'s'", f"'{name}'"), said[2])
         until(lambda stack=stack: stack in told(host.waits()))
         (one,) = [one for one in host.waits() if one["since"] == request.begun]
         assert one["texts"]["text"]["template"]  # it can be said in other languages

@@ -76,7 +76,7 @@ def make_host(folder: Path, **options: Any) -> EffectsHost:
 
     effects = {kind: Effect(partial(perform, kind), policy) for kind, policy in UNSAFE.items()}
     cloud.crash = channel.crash = crash
-    return EffectsHost(cloud, channel, OWNER, effects=effects, **options)
+    return EffectsHost(cloud, channel, OWNER, effects=effects, **{"snapshots": True, **options})
 
 
 class ForkedHost:

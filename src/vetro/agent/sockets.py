@@ -129,6 +129,10 @@ class SocketChannel:
         """The message was stored by who received it: nobody gets it again."""
         self._store.done(queue, id)
 
+    def purge(self) -> None:
+        """See `PurgedChannel.purge`."""
+        self._store.purge()
+
     def connected(self, queue: str) -> bool | None:
         """See `vetro.clouds.messages.Channel.connected`: another process may serve the sockets."""
         return self._hub.connected(queue)

@@ -32,6 +32,9 @@ _STEPS = {
     "stack.push": "updating resources",
     "stack.delete": "deleting resources",
     "server.power": "switching servers",
+    "snapshot.make": "keeping everything as it is",
+    "snapshot.restore": "bringing everything back as it was",
+    "snapshot.drop": "removing what was kept",
     "agent.call": "running {name} on {server}",
     "sleep": "waiting",
 }

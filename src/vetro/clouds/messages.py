@@ -55,3 +55,12 @@ class Channel(Protocol):
     def close(self) -> None:
         """Lets connections go. Messages that were not acknowledged are delivered to the next who receives."""
         ...  # pragma: no cover - protocol
+
+
+@runtime_checkable
+class PurgedChannel(Protocol):
+    """A channel whose queues can be emptied."""
+
+    def purge(self) -> None:
+        """Drops all messages of the environment that were not acknowledged, plans and answers; their ids stay known."""
+        ...  # pragma: no cover - protocol

@@ -50,6 +50,10 @@ KINDS: Mapping[str, tuple[Policy, Answer]] = {
     "stack.delete": (Policy.CONVERGENT, Answer.WAITS),
     # It says the state that is wanted; a restart that is done twice ends as one does.
     "server.power": (Policy.CONVERGENT, Answer.WAITS),
+    # Each finishes what was begun under the same name.
+    "snapshot.make": (Policy.CONVERGENT, Answer.WAITS),
+    "snapshot.restore": (Policy.CONVERGENT, Answer.WAITS),
+    "snapshot.drop": (Policy.CONVERGENT, Answer.WAITS),
     # Hosts make a missing router under a fixed name and find it there.
     "network": (Policy.CONVERGENT, Answer.WAITS),
     "metadef": (Policy.CONVERGENT, Answer.WAITS),

@@ -22,6 +22,7 @@ from vetro.clouds.drivers.base import (
     ServerSpec,
     ServerStatus,
     Signal,
+    SnapshotMethod,
     VolumeSpec,
 )
 from vetro.clouds.drivers.errors import HelperAway
@@ -115,6 +116,23 @@ class HelperDriver:
         """See `AgentDriver.agents_run`."""
         found: Mapping[str, bool] = self._ask("agents_run", list(servers)) if servers else {}
         return found
+
+    def snapshot_methods(self, servers: Collection[str]) -> Mapping[str, SnapshotMethod]:
+        """See `SnapshotDriver.snapshot_methods`."""
+        found = self._ask("snapshot_methods", list(servers)) if servers else {}
+        return {server: SnapshotMethod(**one) for server, one in found.items()}
+
+    def take_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.take_snapshot`."""
+        self._ask("take_snapshot", server, name)
+
+    def revert_to_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.revert_to_snapshot`."""
+        self._ask("revert_to_snapshot", server, name)
+
+    def drop_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.drop_snapshot`."""
+        self._ask("drop_snapshot", server, name)
 
     def console(self, server: str, lines: int = 200) -> str:
         """See `ServerDriver.console`."""

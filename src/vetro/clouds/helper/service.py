@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from vetro.clouds.drivers import agent_sockets, spec_files
 from vetro.clouds.drivers.alone import Alone
-from vetro.clouds.drivers.base import InspectedDriver, JournalDriver, MeasuringDriver, RoutingDriver
+from vetro.clouds.drivers.base import InspectedDriver, JournalDriver, MeasuringDriver, RoutingDriver, SnapshotDriver
 from vetro.clouds.drivers.errors import HelperAway, HelperRefused, HostFailed
 from vetro.clouds.drivers.values import Id, ValueInvalid
 from vetro.clouds.guest import running_command
@@ -46,7 +46,9 @@ REQUEST_SECONDS, ANSWER_SECONDS = 30.0, 60.0
 _AGAIN = 5.0
 
 
-class HelpedDriver(InspectedDriver, JournalDriver, MeasuringDriver, RoutingDriver, limits.Known, Protocol):
+class HelpedDriver(
+    InspectedDriver, JournalDriver, MeasuringDriver, RoutingDriver, SnapshotDriver, limits.Known, Protocol
+):
     """A driver that a helper may have."""
 
     def images(self) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from vetro.clouds.drivers.base import (
     GroupSpec,
     NetworkSpec,
     ServerSpec,
+    SnapshotMethod,
 )
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.folder_sizes import FolderSizes
@@ -33,7 +34,7 @@ from vetro.clouds.helper.driver import HelperDriver as HelperDriver
 from vetro.clouds.images.store import ImageStore, delete_tree, use
 from vetro.clouds.interface import ServerMetrics
 from vetro.clouds.kind_protocols import Channels
-from vetro.clouds.nspawn import border, id_ranges, inotify, links, registry, supervisor
+from vetro.clouds.nspawn import border, id_ranges, inotify, links, registry, snapshots, supervisor
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.networks import Networks
 from vetro.clouds.nspawn.server import NspawnServer
@@ -133,8 +134,8 @@ class NspawnDriver(GuestDriver[NspawnServer]):
     def server_metrics(self, servers: Collection[str]) -> Mapping[str, ServerMetrics]:
         """See `MeasuringDriver.server_metrics`: control groups, and what disk files and folders take."""
         running = {id: server for id in servers if (server := self._server(id)).alive()}
-        folders = {id: server.folder / "disk" / "upper" for id, server in running.items()}
-        plain = {id: path for id, path in folders.items() if not (path.parents[1] / "disk.img").exists()}
+        folders = {id: server.folder / "disk" for id, server in running.items()}
+        plain = {id: path for id, path in folders.items() if not (path.parent / "disk.img").exists()}
         sizes = self._sizes.of(plain)
         found = {}
         for id, server in running.items():
@@ -149,6 +150,24 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         """See `AgentDriver.agents_run`: whether the guest's systemd has processes in the agent's unit."""
         found = {id: self._server(id).cgroup.service(first_files.AGENT_UNIT) for id in servers}
         return {id: runs for id, runs in found.items() if runs is not None}
+
+    # -- snapshots -----------------------------------------------------------------------------------------------------
+
+    def snapshot_methods(self, servers: Collection[str]) -> Mapping[str, SnapshotMethod]:
+        """See `SnapshotDriver.snapshot_methods`."""
+        return {id: SnapshotMethod("layer", standstill=2.0) for id in servers if self._server(id).spec() is not None}
+
+    def take_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.take_snapshot`."""
+        snapshots.take(self._known(server), name)
+
+    def revert_to_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.revert_to_snapshot`."""
+        snapshots.revert(self._known(server), name)
+
+    def drop_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.drop_snapshot`."""
+        snapshots.drop(self._server(server), name)
 
     # -- networks and groups ------------------------------------------------------------------------------------------
 

@@ -113,6 +113,7 @@ class NspawnKind(GuestKind[StackSettings]):
             floating=True,
             shared_ips=True,
             power=True,
+            server_snapshots=True,
             architectures=(platform.machine(),),
             quota=True,
         )

@@ -21,6 +21,8 @@ from typing import Any, TypedDict
 CONSOLE_BYTES = 4 << 20
 #: The descriptor that holds the machine's mount namespace.
 MACHINE = 9
+#: The layer of a disk that the tree was put into, and the file that tells which layers were mounted last.
+BOTTOM, LAYERS = "upper", "layers.json"
 #: systemd-nspawn ends so when the guest wants to be started anew.
 REBOOT = 133
 
@@ -35,7 +37,18 @@ class Nic(TypedDict):
     bridge: str
 
 
-class Launch(TypedDict):
+class Layers(TypedDict, total=False):
+    """What ``launch.json`` holds of a server whose disk has layers (`vetro.clouds.nspawn.snapshots`)."""
+
+    #: Names of layers from the bottom to the one that is written to; missing: there is one.
+    uppers: list[str]
+    #: Layers of each snapshot, which stay although the server has others now.
+    snapshots: dict[str, list[str]]
+    #: Layers to be merged into the one at the bottom, in this order.
+    merge: list[str]
+
+
+class Launch(Layers):
     """What ``launch.json`` holds."""
 
     #: The tree of the image, and the owner of its root.
@@ -151,8 +164,8 @@ class Console:
             pass  # a full disk of the host must not stop the guest
 
 
-def _tool(argv: list[str]) -> None:
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+def _tool(argv: list[str], at: str = "/") -> None:
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", cwd=at)
     if done.returncode != 0:
         raise OSError(f"'{' '.join(argv[:5])}' ended with status {done.returncode}: {done.stderr.strip()[-500:]}")
 
@@ -169,24 +182,61 @@ def _mount(folder: str, launch: Launch) -> None:
             _tool(["mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1", image + ".new"])
             os.replace(image + ".new", image)
         _tool(["mount", "-t", "ext4", "-o", "loop,nosuid,nodev", image, disk])
-    upper, work, root = (os.path.join(disk, name) for name in ("upper", "work", "root"))
+    upper, root = (os.path.join(disk, name) for name in (BOTTOM, "root"))
     if not os.path.exists(os.path.join(disk, "filled")):
         os.makedirs(upper, exist_ok=True)
         _tool(["cp", "-a", os.path.join(folder, "tree") + "/.", upper])
         os.chown(upper, launch["uid"], launch["uid"])
         os.chmod(upper, 0o755)
-        os.makedirs(work, exist_ok=True)
         os.makedirs(root, exist_ok=True)
         os.close(os.open(os.path.join(disk, "filled"), os.O_CREAT | os.O_WRONLY, 0o600))
     lower = launch["lower"]
     if launch["uid"] != launch["image_uid"]:
         lower = os.path.join(disk, "image")
         os.makedirs(lower, exist_ok=True)
-        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "idmap.py")
         words = [launch["lower"], str(launch["image_uid"]), str(launch["uid"]), lower]
-        _tool([sys.executable, "-I", "-S", program, *words])
-    layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
-    _tool(["mount", "-t", "overlay", "overlay", "-o", layers, root])
+        _tool(_program("idmap.py", *words))
+    layers = _layers(folder, disk, launch)
+    # Names as the disk has them: of paths the kernel takes a page at most.
+    options = f"lowerdir={':'.join([*layers[-2::-1], lower])},upperdir={layers[-1]},workdir={_work(layers[-1])}"
+    _tool(["mount", "-t", "overlay", "overlay", "-o", options, root], disk)
+
+
+def _layers(folder: str, disk: str, launch: Launch) -> list[str]:
+    """The layers of the disk from the bottom to the one that is written to, as they are now wanted."""
+    wanted = launch.get("uppers") or [BOTTOM]
+    merged = launch.get("merge") or []
+    try:
+        if any(os.path.isdir(os.path.join(disk, name)) for name in merged):
+            _tool(_program("layers.py", BOTTOM, *merged), disk)
+    except OSError as error:  # as many as there are do, too
+        sys.stderr.write(f"layers were not merged: {error}\n")
+    known = {*wanted, *(name for names in (launch.get("snapshots") or {}).values() for name in names)}
+    for name in sorted(os.listdir(disk)):
+        # First of all: a disk that the undone has filled has room again.
+        if name.startswith((BOTTOM, "work")) and name.replace("work", BOTTOM, 1) not in known:
+            _tool(["rm", "-rf", "--one-file-system", "--", os.path.join(disk, name)])
+    there = [name for name in wanted[:-1] if os.path.isdir(os.path.join(disk, name))]
+    top = os.path.join(disk, wanted[-1])
+    if not os.path.isdir(top):
+        below = os.stat(os.path.join(disk, there[-1]))
+        fresh = os.path.join(disk, "fresh")
+        os.makedirs(fresh, exist_ok=True)
+        os.chown(fresh, below.st_uid, below.st_gid)
+        os.chmod(fresh, below.st_mode & 0o7777)
+        os.rename(fresh, top)
+    os.makedirs(os.path.join(disk, _work(wanted[-1])), exist_ok=True)
+    write_json(os.path.join(folder, LAYERS), {"of": wanted, "layers": [*there, wanted[-1]]})
+    return [*there, wanted[-1]]
+
+
+def _work(layer: str) -> str:
+    """The folder that the kernel needs beside a layer that is written to."""
+    return layer.replace(BOTTOM, "work", 1)
+
+
+def _program(name: str, *words: str) -> list[str]:
+    return [sys.executable, "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), name), *words]
 
 
 def _start(launch: Launch) -> subprocess.Popen[bytes]:

@@ -154,6 +154,15 @@ class RecordChannel:
         )
         self._received.get(queue, set()).discard(id)
 
+    def purge(self) -> None:
+        """See `PurgedChannel.purge`. Plans that wait for their servers are never answered."""
+        owner = (self._owner.project, self._owner.environment)
+        with self._store.transaction():
+            self._store.run(
+                "UPDATE plans SET result = 'null' WHERE project = ? AND environment = ? AND result IS NULL", owner
+            )
+            self._store.run("DELETE FROM results WHERE project = ? AND environment = ?", owner)
+
     def connected(self, queue: str) -> bool | None:
         """See `Channel.connected`: agents are there from when their servers are up."""
         found = self._store.rows(

@@ -13,6 +13,7 @@
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
  "pulse": {"path": PATH, "seconds": S} or null,   of its lease, see `vetro.engine.host.heartbeat`
  "own": [ID, ...] or null,             plans whose late answers are dropped; null: whatever nobody asked for
+ "snapshots": BOOLEAN,                 whether effects `snapshot.*` are performed: for tasks that run no packages
  "reached": [QUEUE, ...],              of agents that answered a moment ago: their logins at the broker are there
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
 ```
@@ -39,7 +40,7 @@ from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.performer import EffectsHost
 
 _KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse", "own",
-                    "reached"})  # fmt: skip
+                    "reached", "snapshots"})  # fmt: skip
 
 _CLOUD = ("kind", "directory", "settings", "quotas", "broker", "signing_key")
 
@@ -72,6 +73,7 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             plugins=config.get("plugins"),
             pulse=pulse_of(config),
             own=own,
+            snapshots=config.get("snapshots") is True,
         )
     except BaseException:
         if channel is not None:

@@ -23,6 +23,7 @@ from vetro.engine.host.call_deadlines import Unwatched
 from vetro.engine.host.encryption import Seal
 from vetro.engine.host.heartbeat import Pulse
 from vetro.engine.host.simple_effects import Small
+from vetro.engine.host.snapshots import SnapshotEffects
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
 from vetro.engine.host.waits import LONG, WaitTeller, waits_of
 from vetro.muranopl.runtime.effects import UnknownEffect
@@ -41,6 +42,7 @@ class EffectsHost:
     Functions that installed extensions declare with ``@effect`` are performed, too; ``plugins`` limits them to these
     distributions. ``identities`` is ``{caller|environment: {user|project: record}}``, by default made of the owner.
     ``pulse`` is that of the task's lease, if its worker may stand still. ``own``: see `Agents`.
+    ``snapshots``: whether effects `snapshot.*` are performed; they undo what other tasks did.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class EffectsHost:
         conflict_pauses: tuple[float, ...] = CONFLICT_PAUSES,
         pulse: Pulse | None = None,
         own: Iterable[str] | None = None,
+        snapshots: bool = False,
     ) -> None:
         self.cloud = cloud
         self.owner = owner
@@ -76,7 +79,9 @@ class EffectsHost:
             kind: (lambda request, effect=effect: effect.perform(request.args))  # type: ignore[misc]
             for kind, effect in (effects or {}).items()
         }
-        self._handlers.update({**small.handlers(), **self._stacks.handlers(), **self._agents.handlers()})
+        kept = SnapshotEffects(cloud, channel, owner, self._stacks.patiently, allowed=snapshots)
+        handlers = (small.handlers(), self._stacks.handlers(), kept.handlers(), self._agents.handlers())
+        self._handlers.update({kind: handler for found in handlers for kind, handler in found.items()})
         self._starters = self._agents.starters()
         self._clock = clock
         self._on_note = on_note

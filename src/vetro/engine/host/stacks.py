@@ -116,9 +116,9 @@ class Stacks:
     def _in_turn(self, request: Request, work: Callable[[Stack], Any]) -> Any:
         stack = _stack(request)
         self._turns.wait(stack, request)
-        return self._patiently(request, lambda: work(stack))
+        return self.patiently(request, lambda: work(stack))
 
-    def _patiently(self, request: Request, work: Callable[[], Any]) -> Any:
+    def patiently(self, request: Request, work: Callable[[], Any]) -> Any:
         """Repeats what meets another operation on the same stack."""
         for pause in self._pauses:
             try:
@@ -204,7 +204,7 @@ class Stacks:
             if server in left and (only_off or action == "start"):
                 return None
             try:
-                self._patiently(request, lambda: cloud.power(self._owner, server, action))
+                self.patiently(request, lambda: cloud.power(self._owner, server, action))
             except CloudError as error:
                 return error.message
             return None

@@ -32,7 +32,10 @@ LONGEST: Final = 2000
 MOST: Final = 20
 
 #: Kinds of effects that a cloud performs.
-CLOUD_EFFECTS: Final = frozenset({"stack.read", "stack.push", "stack.delete", "server.power", "network", "metadef"})
+CLOUD_EFFECTS: Final = frozenset(
+    {"stack.read", "stack.push", "stack.delete", "server.power", "snapshot.make", "snapshot.restore", "snapshot.drop",
+     "network", "metadef"}
+)  # fmt: skip
 
 Found = list[dict[str, Any]]
 
@@ -84,6 +87,12 @@ def wait_of(request: Request, cloud: str) -> tuple[str, Text, str]:
             return "cloud", Text("the cloud {cloud}, which removes stack '{stack}'", cloud=cloud, stack=name), ""
         case "server.power":
             return "cloud", Text("the cloud {cloud}, which starts or stops servers", cloud=cloud), ""
+        case "snapshot.make":
+            return "cloud", Text("the cloud {cloud}, which keeps the environment as it is", cloud=cloud), ""
+        case "snapshot.restore":
+            return "cloud", Text("the cloud {cloud}, which brings the environment back as it was", cloud=cloud), ""
+        case "snapshot.drop":
+            return "cloud", Text("the cloud {cloud}, which removes what was kept for the way back", cloud=cloud), ""
         case "network" | "metadef":
             return "cloud", Text("the cloud {cloud}, which tells what it has", cloud=cloud), ""
     return "effect", Text("the end of '{effect}'", effect=request.kind.removeprefix("plugin:")), ""

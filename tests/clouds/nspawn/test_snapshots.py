@@ -1,0 +1,166 @@
+"""Real servers come back as they were: all their files, addresses, ids; how long they do not answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.support.servers import OWNER, real_servers, traces
+from vetro.agent.sockets import SocketChannel
+from vetro.clouds.drivers.errors import GuestCommandFailed
+from vetro.clouds.drivers.spec_files import load, save
+from vetro.clouds.interface import StackChange
+from vetro.clouds.kind_protocols import Place
+from vetro.clouds.nspawn import snapshots
+from vetro.clouds.nspawn.kind import KIND
+from vetro.clouds.nspawn.links import cloud_id
+from vetro.library.stackdata import difference, digest_of, parts_of
+
+#: Counts visitors in a file, at every start.
+WEB = """\
+#!/bin/sh
+mkdir -p /srv/www
+cat > /etc/systemd/system/www.service <<'END'
+[Service]
+ExecStart=/usr/bin/python3 -m http.server 8080 --directory /srv/www
+[Install]
+WantedBy=multi-user.target
+END
+systemctl enable --now www
+echo > /root/done
+"""
+#: Names, kinds, owners, modes, contents of all files of a server that do not change by themselves.
+SUMS = (
+    "cd / && find etc opt root srv usr var/lib -xdev ! -path 'var/lib/systemd/*' ! -name .updated "
+    "! -path 'etc/resolv.conf' -printf '%p %y %U:%G %m %l\\n' | sort; "
+    "find opt srv etc -xdev -type f | sort | xargs sha256sum"
+)
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder, images = tmp_path_factory.mktemp("cloud"), real_servers()
+    place = Place(directory=folder, images=images, channels=partial(SocketChannel, folder))
+    made: Any = KIND.open(KIND.settings.from_json({}), place)
+    id = cloud_id(folder / "nspawn")
+    try:
+        yield made
+    finally:
+        made.driver.clear()
+        made.close()
+    assert not any(traces(id, folder).values()), "cleaning left something behind"
+
+
+def push(cloud: Any, **servers: str) -> None:
+    properties = {"image": "debian-12-murano", "flavor": "m1.small", "user_data_format": "RAW"}
+    resources = {
+        name: {"type": "OS::Nova::Server", "properties": {**properties, "name": name, "user_data": data}}
+        for name, data in servers.items()
+    }
+    parts = parts_of({"heat_template_version": "2013-05-23", "resources": resources})
+    cloud.push_stack(OWNER, "", "stack", StackChange(digest_of(parts), None, *difference({}, parts)))
+
+
+def sh(cloud: Any, id: str, script: str) -> str:
+    done = cloud.driver.execute(id, ["sh", "-ec", script], timeout=120)
+    assert done.code == 0, done.stderr
+    return str(done.stdout.decode())
+
+
+def await_done(cloud: Any, id: str) -> None:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            sh(cloud, id, "test -e /root/done && systemctl is-active www")
+            return
+        except (AssertionError, GuestCommandFailed):
+            assert time.monotonic() < end, cloud.driver.console(id)
+            time.sleep(0.1)
+
+
+def test_an_update_of_real_servers_is_taken_back(cloud: Any) -> None:
+    push(cloud, web=WEB, db=WEB)
+    servers = {one.name: one for one in cloud.servers(OWNER)}
+    web, db = servers["web"].id, servers["db"].id
+    for id in (web, db):
+        await_done(cloud, id)
+        sh(cloud, id, "mkdir /opt/many; cd /opt/many; seq 2000 | xargs touch; echo visitors-7 > /srv/www/count; "
+                      "ln /srv/www/count /srv/www/same; chown 1234:99 /opt/many/7")  # fmt: skip
+    before = {id: sh(cloud, id, SUMS) for id in (web, db)}
+    held = {one.id: one for one in cloud.snapshot(OWNER, "s1")}
+    print("standstill", {one.name: one.standstill for one in held.values()})
+    assert {one.method for one in held.values()} == {"layer"} and all(one.standstill > 0 for one in held.values())
+    for id in (web, db):
+        await_done(cloud, id)
+        assert sh(cloud, id, SUMS) == before[id], "it goes on with the same files"
+    sh(cloud, db, "rm -r /opt/many /etc/motd; echo visitors-0 > /srv/www/count; systemctl disable www; useradd eve; "
+                  "head -c 50000000 /dev/zero > /srv/large; mv /srv/www /srv/moved")  # fmt: skip
+    push(cloud, web="#!/bin/sh\necho > /root/another\n", db=WEB, new="")
+    assert {one.name for one in cloud.servers(OWNER)} == {"web", "db", "new"}
+    began = time.monotonic()
+    cloud.restore(OWNER, "s1")
+    print("restore of two servers", round(time.monotonic() - began, 2))
+    assert {one.name: one for one in cloud.servers(OWNER)} == servers, "ids, addresses, states"
+    for id in (web, db):
+        await_done(cloud, id)
+        assert sh(cloud, id, SUMS) == before[id]
+        address = next(one.addresses[0] for one in servers.values() if one.id == id)
+        assert f" {address}/" in sh(cloud, id, "ip -4 -brief address show eth0")
+    cloud.drop(OWNER, "s1")
+
+
+@pytest.mark.campaign  # merging itself is tried beside it; this is that servers run on what was merged
+def test_many_snapshots_are_merged(cloud: Any) -> None:
+    push(cloud, db=WEB)
+    db = next(one.id for one in cloud.servers(OWNER) if one.name == "db")
+    await_done(cloud, db)
+    sh(cloud, db, "mkdir -p /opt/many; cd /opt/many; seq 2000 | xargs touch")
+    server, before = cloud.driver._known(db), ""
+    for number in range(snapshots.MERGED_FROM):
+        cloud.snapshot(OWNER, f"n{number}")
+        sh(
+            cloud,
+            db,
+            f"echo {number} > /opt/number; rm -f /opt/many/{number}; mkdir -p /opt/deep; echo > /opt/deep/{number}",
+        )
+        cloud.drop(OWNER, f"n{number}")
+    before = sh(cloud, db, SUMS)
+    cloud.snapshot(OWNER, "last")
+    assert sh(cloud, db, SUMS) == before
+    layers = load(server.folder / "layers.json")["layers"]
+    assert len(layers) < snapshots.MERGED_FROM and "upper.1" not in layers, layers
+    sh(cloud, db, "rm -r /opt/many")
+    cloud.restore(OWNER, "last")
+    assert sh(cloud, db, SUMS) == before
+    cloud.drop(OWNER, "last")
+
+
+def test_what_was_filled_is_room_again(cloud: Any) -> None:
+    """What an undone update has filled is room again."""
+    push(cloud, small="")
+    (server,) = cloud.servers(OWNER)
+    cloud.snapshot(OWNER, "s1")
+    script = "head -c 300000000 /dev/urandom > /srv/full; df --output=avail / | tail -1"
+    used = int(sh(cloud, server.id, script))
+    cloud.restore(OWNER, "s1")
+    assert int(sh(cloud, server.id, "df --output=avail / | tail -1")) > used + 200_000
+    cloud.drop(OWNER, "s1")
+
+
+def test_a_disk_of_an_earlier_version_goes_on(cloud: Any) -> None:
+    push(cloud, old="")
+    (server,) = cloud.servers(OWNER)
+    sh(cloud, server.id, "echo kept > /srv/kept")
+    folder = cloud.driver._known(server.id).folder
+    cloud.power(OWNER, server.id, "stop")
+    launch = load(folder / "launch.json")
+    assert not {"uppers", "snapshots", "merge"} & launch.keys(), "a disk has one layer until its first snapshot"
+    launch.pop("image_uid")
+    save(folder / "launch.json", {**launch, "image_uid": launch["uid"]})
+    (folder / "layers.json").unlink()
+    cloud.power(OWNER, server.id, "start")
+    assert sh(cloud, server.id, "cat /srv/kept") == "kept\n"
