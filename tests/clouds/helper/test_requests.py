@@ -24,7 +24,7 @@ from tests.support.image_tool import SMALL, becomes, image_tool
 from tests.support.servers import OWNER, network, pool, server
 from vetro.cli.commands.cloud_helper import command
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, VolumeSpec
+from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, ServerSpec, VolumeSpec
 from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused, HostFailed, ImageMissing
 from vetro.clouds.drivers.specification import parser
 from vetro.clouds.drivers.values import ValueInvalid
@@ -32,7 +32,7 @@ from vetro.clouds.helper import service
 from vetro.clouds.helper.calls import CALLS, DESCRIPTORS, plain
 from vetro.clouds.helper.driver import HelperDriver
 from vetro.clouds.helper.failures import error_of
-from vetro.clouds.helper.limits import Limits
+from vetro.clouds.helper.limits import Limits, of_machine
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Command, Owner
 from vetro.clouds.nspawn.driver import NspawnDriver
@@ -57,9 +57,9 @@ class Helper:
         os.chmod(self.place.name, 0o711)
         self.at = Path(self.place.name, "socket")
         self.driver = NspawnDriver(folder / "home", images=ImageStore(folder / "images"))
-        made = service.CloudHelper(folder, self.driver, Limits(servers=2), 65534, lambda: None)
+        self.helper = service.CloudHelper(folder, self.driver, Limits(servers=2), 65534, lambda: None)
         self.listener = service.listening(self.at, 65534)
-        threading.Thread(target=made.serve, args=(self.listener,), daemon=True).start()
+        threading.Thread(target=self.helper.serve, args=(self.listener,), daemon=True).start()
 
     def raw(self, data: bytes, descriptors: tuple[int, ...] = ()) -> dict[str, Any] | None:
         """What is answered to these bytes; None where the connection is closed instead."""
@@ -364,3 +364,101 @@ def test_others_cannot_change_where_it_writes_and_what_it_reads(option: str, mon
         done = CliRunner().invoke(command, words, env={"VETRO_IMAGES": places["images"]}, standalone_mode=False)
         assert done.exit_code != 0 and "others than root can change" in done.output + str(done.exception)
         assert option == "--directory" or os.listdir(theirs) == []
+
+
+@pytest.mark.attack("processes", "I16")
+def test_servers_share_what_the_machine_gives(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = Limits(servers=50, memory=2048, disk=10)
+    monkeypatch.setattr(helper.helper, "_limits", bounds)
+    made = helper.folder / "home/nspawn/servers"
+
+    def create(spec: ServerSpec) -> None:
+        (made / spec.id).mkdir(exist_ok=True)
+        spec_files.save_server(made / spec.id / "server.json", spec)
+
+    monkeypatch.setattr(helper.driver, "create", create)
+    monkeypatch.setattr(helper.driver, "update", create)
+    small = [replace(server(number, "10.0.3"), flavor={"ram": 512, "vcpus": 1, "disk": 2}) for number in range(1, 9)]
+    for spec in small[:4]:
+        helper.ask("create", spec)
+    with pytest.raises(HelperRefused, match="beyond the 2048") as refused:
+        helper.ask("create", small[4])
+    assert "--memory" in str(refused.value.hint)
+    helper.ask("create", small[0])  # it is there, and is started again
+    with pytest.raises(HelperRefused, match="memory"):
+        helper.ask("update", replace(small[0], flavor={"ram": 1024, "vcpus": 1, "disk": 2}))
+    helper.ask("update", replace(small[0], flavor={"ram": 256, "vcpus": 1, "disk": 2}))
+    with pytest.raises(HelperRefused, match="beyond the 10") as refused:
+        helper.ask("create", replace(small[4], flavor={"ram": 64, "vcpus": 1, "disk": 3}))
+    assert "--disk" in str(refused.value.hint)
+    helper.ask("create", replace(small[4], flavor={"ram": 256, "vcpus": 1, "disk": 2}))
+    # What is being made counts before it has a record, and what becomes larger does.
+    shutil.rmtree(made)
+    made.mkdir()
+    go, begun, refusals = threading.Event(), list[str](), list[str]()
+    monkeypatch.setattr(helper.driver, "create", lambda spec: (begun.append(spec.id), go.wait(PATIENCE)))
+
+    def ask(spec: ServerSpec) -> None:
+        try:
+            helper.ask("create", spec)
+        except HelperRefused as error:
+            refusals.append(error.message)
+        if len(refusals) >= 4:
+            go.set()
+
+    threads = [threading.Thread(target=ask, args=(spec,)) for spec in small]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(begun), len(refusals)) == (4, 4)
+    memory, disk = of_machine(helper.folder)
+    assert memory > 512 and disk > 1
+
+
+@pytest.mark.attack("processes", "I16")
+def test_a_thousand_connections_hold_nobody_up_for_long(
+    helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is closed when it has asked nothing in its time; who asks something tries again meanwhile."""
+    monkeypatch.setattr(service, "REQUEST_SECONDS", 0.5)
+    monkeypatch.setenv("VETRO_CLOUD_HELPER", str(helper.at))
+    files, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    held = list[socket.socket]()
+    try:
+        for _ in range(1000):
+            one = socket.socket(socket.AF_UNIX)
+            held.append(one)
+            one.connect(str(helper.at))  # waits as long as there is no room
+            assert threading.active_count() <= threads + service.MOST_CONNECTIONS + 1
+        assert HelperDriver("nspawn", tmp_path / "cloud").networks() == []
+    finally:
+        for one in held:
+            one.close()
+    end = time.monotonic() + PATIENCE
+    while threading.active_count() > threads + 1 or len(os.listdir("/proc/self/fd")) > files + 5:
+        assert time.monotonic() < end, "nothing is left of them"
+        time.sleep(0.05)
+
+
+@pytest.mark.attack("processes", "I16")
+def test_of_two_services_that_ask_at_once_one_is_served(helper: Helper) -> None:
+    served, refused = set[str](), set[str]()
+    start = threading.Barrier(16)
+
+    def ask(cloud: str) -> None:
+        start.wait(PATIENCE)
+        try:
+            helper.ask("ensure_group", GroupSpec(f"g{cloud[0]}", "g", project="p"), cloud=cloud)
+            served.add(cloud)
+        except HelperAway as error:
+            assert "another cloud" in error.message
+            refused.add(cloud)
+
+    threads = [threading.Thread(target=ask, args=(letter * 32,)) for letter in "ab" * 8]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(served) == 1 and served.isdisjoint(refused) and served | refused == {"a" * 32, "b" * 32}
+    assert helper.driver.count("groups") == 1

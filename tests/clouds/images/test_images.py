@@ -103,7 +103,7 @@ def test_an_archive_stays_in_its_folder_and_brings_no_devices(tmp_path: Path) ->
     assert not Path("/abs").exists()
 
 
-def test_used_images_are_not_removed_and_old_versions_go_with_their_last_server(tmp_path: Path) -> None:
+def test_used_images_are_not_removed_and_old_versions_go_after_their_last_server(tmp_path: Path) -> None:
     store = ImageStore(tmp_path / "images")
     first = import_archive(store, archive(tmp_path / "a.tgz", *PARTS), "mine")
     server = tmp_path / "server"
@@ -115,7 +115,22 @@ def test_used_images_are_not_removed_and_old_versions_go_with_their_last_server(
     assert first.folder.is_dir() and store.get("mine").folder == second.folder
     server.rmdir()
     third = import_archive(store, archive(tmp_path / "b.tgz", *PARTS, extra={"./new": b"2"}), "mine")
-    assert not first.folder.exists() and not second.folder.exists() and third.folder.is_dir()
+    # The newest that nobody uses stays: somebody may be about to make a server of it.
+    assert not first.folder.exists() and second.folder.is_dir() and third.folder.is_dir()
+    server.mkdir()
+    use(third, server)
+    fourth = import_archive(store, archive(tmp_path / "d.tgz", *PARTS, extra={"./new": b"3"}), "mine")
+    fifth = import_archive(store, archive(tmp_path / "e.tgz", *PARTS, extra={"./new": b"4"}), "mine")
+    assert third.folder.is_dir() and fourth.folder.is_dir() and fifth.folder.is_dir()
+    server.rmdir()
+    with store.locked("mine"):
+        store.tidy()
+    assert third.folder.is_dir(), "whoever builds it has it now"
+    store.tidy()
+    assert not third.folder.exists() and fourth.folder.is_dir() and store.get("mine").folder == fifth.folder
+    use(fifth, server)
+    store.tidy()
+    assert fifth.folder.is_dir()
 
 
 def test_images_are_found_for_records_of_the_catalog(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from vetro.cli import output as out
 from vetro.clouds import kinds
 from vetro.clouds.drivers.errors import HelperUnusable
 from vetro.clouds.helper import presence
-from vetro.clouds.helper.limits import Limits
+from vetro.clouds.helper.limits import Limits, of_machine
 from vetro.clouds.helper.service import CloudHelper, listening
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Place
@@ -41,7 +41,27 @@ from vetro.clouds.stacks.kind import DriverKind
     help="TOML file with what the service's settings say of addresses: external_cidr, link_cidr, plan_ipv4…",
 )
 @click.option("--servers", type=click.IntRange(1), default=500, show_default=True, help="The most that it makes.")
-def command(user: str, directory: Path, socket: Path | None, file: Path | None, servers: int) -> None:
+@click.option(
+    "--memory",
+    type=click.IntRange(1),
+    metavar="GIB",
+    help="What all servers together may have by their flavors.  [default: one and a half times that of the machine]",
+)
+@click.option(
+    "--disk",
+    type=click.IntRange(1),
+    metavar="GIB",
+    help="The same of disks, which take what is written.  [default: twice the file system of the directory]",
+)
+def command(
+    user: str,
+    directory: Path,
+    socket: Path | None,
+    file: Path | None,
+    servers: int,
+    memory: int | None,
+    disk: int | None,
+) -> None:
     """Make servers for a service that has no rights of root's; runs as root, beside it.
 
     The service then makes real servers as its own user: 'vetro serve', workers and commands find the helper by its
@@ -63,7 +83,9 @@ def command(user: str, directory: Path, socket: Path | None, file: Path | None, 
             found = kind.lacks(chosen, place)
             return None if found is None else (found.reason, found.hint)
 
-        helper = CloudHelper(directory, driver, Limits(chosen, servers), account.pw_uid, lacks)
+        most_memory, most_disk = of_machine(directory)
+        bounds = Limits(chosen, servers, most_memory if memory is None else memory << 10, disk or most_disk)
+        helper = CloudHelper(directory, driver, bounds, account.pw_uid, lacks)
         at = socket or presence.address()
         _roots(at.parent.resolve())
         listener = listening(at, account.pw_gid)

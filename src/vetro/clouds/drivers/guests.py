@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -123,6 +124,8 @@ class GuestDriver(ABC, Generic[GuestT]):
             delete_tree(self._socket_folder(spec.queue))
         found.delete()
         self._deleted(spec)
+        with suppress(OSError):  # it is in nobody's way, and the next one tries it again
+            self._images.tidy()
 
     def console(self, server: str, lines: int = 200) -> str:
         """The end of what it wrote to its console."""
@@ -169,6 +172,16 @@ class GuestDriver(ABC, Generic[GuestT]):
         """Whether there is this server, network, group or volume."""
         name = spec_files.digest(id, 32)
         return any((self._folder / what / one).exists() for one in (id, f"{name}.json", f"{name}.img"))
+
+    def sizes(self) -> dict[str, tuple[float, float]]:
+        """Memory (MiB) and disk (GiB) of each server as its flavor has them; a quarantined one has a disk only."""
+        found = {}
+        for folder in self._folders():
+            spec = spec_files.load_server(folder / "server.json")
+            if spec is not None:
+                memory, disk = float(spec.flavor.get("ram") or 0), float(spec.flavor.get("disk") or 1)
+                found[folder.name] = (0.0 if held(folder) else memory, disk)
+        return found
 
     def images(self) -> list[dict[str, Any]]:
         """The records of the images that servers can start from."""

@@ -7,9 +7,14 @@ project's, a server has a size.
 
 from __future__ import annotations
 
+import math
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from vetro.clouds.drivers.base import NetworkSpec, ServerSpec
@@ -47,16 +52,41 @@ class Known(Protocol):
         """Whether there is this server, network, group or volume."""
         ...  # pragma: no cover - protocol
 
+    def sizes(self) -> Mapping[str, tuple[float, float]]:
+        """Memory (MiB) and disk (GiB) of each server as its flavor has them; a quarantined one has a disk only."""
+        ...  # pragma: no cover - protocol
+
+
+#: Memory (MiB) and disk (GiB) of a server.
+Size = tuple[float, float]
+
+
+def size_of(spec: ServerSpec) -> Size:
+    """What a server may take, by its flavor."""
+    return float(spec.flavor.get("ram") or 0), float(spec.flavor.get("disk") or 1)
+
+
+def of_machine(directory: Path) -> tuple[int, int]:
+    """Memory (MiB) and disk (GiB) that servers get together where nobody says more: half as much memory again as there
+    is, and twice the file system, since most servers use less than they may."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return (memory * 3 // 2) >> 20, (shutil.disk_usage(directory).total * 2) >> 30
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``settings``: the address plan and the pool of floating addresses. ``servers``: the most that there may be."""
+    """``settings``: the address plan and the pool of floating addresses. ``servers``: the most that there may be;
+    ``memory`` (MiB) and ``disk`` (GiB): what they may have together."""
 
     settings: StackSettings = field(default_factory=StackSettings)
     servers: int = 500
+    memory: float = math.inf
+    disk: float = math.inf
 
-    def check(self, name: str, arguments: tuple[Any, ...], known: Known, begun: int = 0) -> None:
-        """``begun``: servers that are being made and not counted yet. Raises `HelperRefused`."""
+    def check(
+        self, name: str, arguments: tuple[Any, ...], known: Known, begun: Mapping[str, Size] = MappingProxyType({})
+    ) -> None:
+        """``begun``: other servers that are being made or changed, and what they will have. Raises `HelperRefused`."""
         if name in ("create", "update"):
             self._server(arguments[0], known, begun, new=name == "create")
         elif name == "ensure_network":
@@ -65,11 +95,12 @@ class Limits:
         if what is not None and not known.has(what, arguments[0].id) and known.count(what) >= self.servers * _EACH:
             raise HelperRefused(f"there are {self.servers * _EACH} {what}, the most that the cloud helper makes")
 
-    def _server(self, spec: ServerSpec, known: Known, begun: int, *, new: bool) -> None:
+    def _server(self, spec: ServerSpec, known: Known, begun: Mapping[str, Size], *, new: bool) -> None:
         before = known.spec(spec.id)
         if before is not None and _whose(before) != _whose(spec):
             raise HelperRefused(f"the server {spec.id} belongs to another environment")
-        if before is None and new and known.count("servers") + begun >= self.servers:
+        fresh = sum(not known.has("servers", other) for other in begun)
+        if before is None and new and known.count("servers") + fresh >= self.servers:
             error = HelperRefused(f"there are {self.servers} servers, the most that the cloud helper makes")
             error.hint = "its option --servers sets another limit"
             raise error
@@ -79,11 +110,28 @@ class Limits:
             found: Any = spec.flavor.get(what) or (what == "disk" and 1)
             if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found <= most:
                 raise HelperRefused(f"the flavor of the server {spec.id} must have '{what}' from 1 to {most}")
+        self._room(spec, known, begun)
         pool = IPv4Network(self.settings.external_cidr)
         for nic in spec.nics:
             for address in nic.floating:
                 if address not in pool:
                     raise self._foreign(f"the floating address {address}")
+
+    def _room(self, spec: ServerSpec, known: Known, begun: Mapping[str, Size]) -> None:
+        there = dict(known.sizes())
+        before, wanted = there.pop(spec.id, (0.0, 0.0)), size_of(spec)
+        for id, (memory, disk) in begun.items():
+            now = there.get(id, (0.0, 0.0))
+            there[id] = max(now[0], memory), max(now[1], disk)
+        for place, (option, most, unit) in enumerate((("memory", self.memory, "MiB"), ("disk", self.disk, "GiB"))):
+            taken = sum(size[place] for size in there.values())
+            if wanted[place] > before[place] and taken + wanted[place] > most:
+                error = HelperRefused(
+                    f"servers have {taken:.0f} {unit} of {option} together: {wanted[place]:.0f} more for"
+                    f" {spec.id} are beyond the {most:.0f} that the cloud helper gives"
+                )
+                error.hint = f"its option --{option} sets another limit"
+                raise error
 
     def _network(self, network: NetworkSpec, known: Known) -> None:
         for other in known.networks():

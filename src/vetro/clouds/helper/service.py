@@ -99,7 +99,7 @@ class CloudHelper:
         self._guard = threading.Lock()
         self._memory = 0
         self._admitting = threading.Lock()
-        self._making = set[str]()
+        self._making = dict[str, limits.Size]()
         self._lacking: tuple[str, str | None] | None = None
         self._looked = -_AGAIN
 
@@ -231,15 +231,15 @@ class CloudHelper:
     def _admitted(self, name: str, given: tuple[Any, ...], thing: str) -> Iterator[None]:
         """While this is done: a server that is being made counts. Raises `HelperRefused`."""
         with self._admitting:
-            begun = sum(not self._driver.has("servers", other) for other in self._making - {thing})
+            begun = {other: size for other, size in self._making.items() if other != thing}
             self._limits.check(name, given, self._driver, begun)
-            if name == "create":
-                self._making.add(thing)
+            if name in ("create", "update"):
+                self._making[thing] = limits.size_of(given[0])
         try:
             yield
         finally:
             with self._admitting:
-                self._making.discard(thing)
+                self._making.pop(thing, None)
 
     def _check_cloud(self, cloud: Any) -> None:
         """Raises `HelperAway` for another cloud than the one that was served first."""

@@ -2,8 +2,9 @@
 
 ``FOLDER/NAME/VERSION/`` holds ``manifest.json``, ``rootfs.tar`` (as built or imported), ``shifted`` (the tree that
 nspawn servers lie over; made as root) and ``plain`` (the tree of proot servers; made when first wanted).
-``NAME/current`` points to the version that new servers get; older ones stay as long as servers use them. A version
-appears by one rename: a killed build leaves a ``.new-`` folder, which the next one removes.
+``NAME/current`` points to the version that new servers get; older ones stay as long as servers use them, and the newest
+of those that none uses: a server that is being made may just have chosen it. A version appears by one rename: a killed
+build leaves a ``.new-`` folder, which the next one removes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from vetro.clouds.drivers.tools import run
 from vetro.clouds.images import shift
 from vetro.clouds.images.recipe import DEFAULT
 
+#: Versions of an image that are kept besides the current one although no server uses them.
+KEPT = 1
 #: Told what is done now.
 Progress = Callable[[str], None]
 
@@ -201,20 +204,27 @@ class ImageStore:
         link.unlink(missing_ok=True)
         link.symlink_to(version.name)
         link.replace(home / "current")
-        for old in _versions(home):
-            if old != version and not users_of(old):
-                delete_tree(old)
+        _drop_unused(home)
         return self.get(name)
 
+    def tidy(self) -> None:
+        """Removes versions that no server uses any more. One that somebody builds or changes is left to them."""
+        for home in self.folder.iterdir() if self.folder.is_dir() else ():
+            if not _good(home.name) or len(_versions(home)) <= 1 + KEPT:
+                continue
+            with suppress(BlockingIOError), self.locked(home.name, wait=False):
+                _drop_unused(home)
+
     @contextmanager
-    def locked(self, name: str) -> Iterator[None]:
-        """One process at a time changes an image; the others wait. Raises `ImageDamaged` for a bad name."""
+    def locked(self, name: str, *, wait: bool = True) -> Iterator[None]:
+        """One process at a time changes an image; the others ``wait``. Raises `ImageDamaged` for a bad name, and
+        BlockingIOError where one has it that is not waited for."""
         if not _good(name):
             raise ImageDamaged(f"'{name}' is no name of an image: use letters, digits, dots, hyphens and underscores")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o711)
         handle = os.open(self.folder / f".lock-{name}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         finally:
             os.close(handle)
@@ -317,7 +327,18 @@ def _kind(record: Mapping[str, Any]) -> str:
     return str(info.get("type", "linux")) if isinstance(info, Mapping) else "linux"
 
 
+def _drop_unused(home: Path) -> None:
+    """Removes the versions of an image that no server uses, but for the current one and the newest `KEPT`."""
+    current = os.path.realpath(home / "current")
+    unused = [one for one in _versions(home) if os.path.realpath(one) != current and not users_of(one)]
+    unused.sort(key=lambda one: (one / "manifest.json").stat().st_mtime_ns, reverse=True)
+    for old in unused[KEPT:]:
+        delete_tree(old)
+
+
 def _versions(home: Path) -> list[Path]:
+    if not home.is_dir():
+        return []
     return [path for path in sorted(home.iterdir()) if path.is_dir() and not path.is_symlink() and path.name[0] != "."]
 
 
