@@ -279,3 +279,19 @@ def test_a_class_that_replaces_one_is_compared_with_it() -> None:
     assert [(f.element, f.code) for f in narrowed.findings if f.level is Level.MAJOR] == [("a.Store.needed", "CMP115")]
     gone = renamed(new.replace("name: a.Store", "name: a.Other"), name="a.Shop")
     assert ("a.Store", "CMP100") in {(f.element, f.code) for f in gone.findings}
+
+
+def told(*changes: str) -> list[tuple[str, str]]:
+    """What is found of a version without 'port', whose authors declare these changes."""
+    text = "- Version: 2.0.0\n  Changes:\n" + "".join(f"    - {{{one}}}\n" for one in changes)
+    new = package("2.0.0", {"a.Store": STORE.replace("port:", "number:")})
+    new.files._files["changes.yaml"] = text.encode()
+    return [(f.code, f.element) for f in compare(package(), new).findings if f.code in ("CMP195", "CMP196")]
+
+
+def test_breaks_are_to_be_declared() -> None:
+    assert told("Kind: added, Text: b") == [("CMP195", "a.Store.port")]
+    assert told("Kind: breaking, Text: b, Element: a.Store.port") == told("Kind: breaking, Text: b") == []
+    assert told("Kind: breaking, Text: b, Element: a.Store") == []
+    other = told("Kind: breaking, Text: b, Element: 'a.Store::open'", "Kind: breaking, Text: c, Element: a.Store.port")
+    assert other == [("CMP196", "a.Store::open")]

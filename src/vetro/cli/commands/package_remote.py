@@ -152,7 +152,13 @@ def show_command(name: str, classes: bool, usage: bool, output: str) -> None:
         row["requires"] = [f"{required} {spec}".strip() for required, spec in row["requires"].items()]
         row["findings"] = [f"{f['severity']} {f['code']}: {f['message']}" for f in row["findings"]]
         row["compatibility"] = package_transfer.compatibility_lines(row.get("compatibility"))
+        row["changes"] = [_change(release, one) for release in row["changes"] for one in release["changes"]]
     print_one(row, output)
+
+
+def _change(release: Mapping[str, Any], one: Mapping[str, Any]) -> str:
+    text = one["text"].get("") or one["text"].get("en") or next(iter(one["text"].values()))
+    return f"{release['version']} {one['kind']}: {text}"
 
 
 def print_usage(found: Mapping[str, Any], output: str) -> None:

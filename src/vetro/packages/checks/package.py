@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from vetro.diagnostics import ERROR, Diagnostic, Text, unplaced
 from vetro.muranopl.declarations.tree import Position
+from vetro.packages.changelog import read_changes
 from vetro.packages.errors import ManifestError, PackageError, UnknownFormat
 from vetro.packages.files import FileTree
 from vetro.packages.formats import FormatRegistry, default_registry
@@ -17,8 +18,8 @@ from vetro.packages.plugin import check_picture
 def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> list[Diagnostic]:
     """Every problem of the package with these files, errors and warnings, in the order of the manifest.
 
-    Covers the manifest, the format, files that the manifest names, pictures, and plug-ins that refuse the package.
-    Never raises for what is wrong with the package.
+    Covers the manifest, the format, files that the manifest names, pictures, what is said of changes, and plug-ins that
+    refuse the package. Never raises for what is wrong with the package.
     """
     file = tree.file_id(MANIFEST)
     top = Position(file, 1, 1)
@@ -38,6 +39,7 @@ def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> lis
     except PackageError as error:
         problems.append(Diagnostic(error.code, ERROR, _unplaced(error), error.hint, error.position or top))
     problems += _check_files(tree, manifest)
+    problems += read_changes(tree, manifest.version)[1]
     return sorted(problems, key=lambda p: (p.place.line, p.place.column))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from vetro.diagnostics import Text
 from vetro.muranopl import Engine
+from vetro.packages.changelog import between, read_changes
 from vetro.packages.compat.findings import Comparison, Finding, Level, compared
 from vetro.packages.compat.ranges import lost_version
 from vetro.packages.compat.rules import ClassRules, takes_class
@@ -53,6 +54,7 @@ def compare(
     if limits.over:
         text = Text("was not compared as a whole: the time for it was over")
         findings.append(Finding("CMP191", Level.UNKNOWN, old.name, text))
+    findings += _declared(old, new, findings)
     return compared(old.name, old.version, new.version, findings, differ=old.blob != new.blob)
 
 
@@ -76,6 +78,28 @@ def _package(old: LoadedPackage, new: LoadedPackage) -> Iterator[Finding]:
             text = Text("requires {name} {after}, was {before}", name=name, after=_spec(after), before=_spec(before))
             lost = None if before is None or after is None else lost_version(before, after)
             yield Finding("CMP162", Level.MINOR, old.name, text, witness=lost)
+
+
+def _declared(old: LoadedPackage, new: LoadedPackage, found: Iterable[Finding]) -> Iterator[Finding]:
+    """What the new version says of its changes, and what of that is not so. Nothing where it says nothing at all."""
+    told = between(read_changes(new.files, new.version)[0], old.version, new.version)
+    if not told:
+        return
+    elements = {one.element for release in told for one in release.changes if one.kind == "breaking"}
+    breaks = {one.element for one in found if one.level is Level.MAJOR}
+    covered = {element for element in elements if any(_is_part(one, element) for one in breaks)}
+    for element in sorted(breaks):
+        if "" not in elements and not any(_is_part(element, one) for one in elements):
+            text = Text("breaks, and the changes of the package do not say so")
+            yield Finding("CMP195", Level.MINOR, element, text)
+    for element in sorted(elements - covered - {""}):
+        text = Text("is said to break, and nothing was found that does")
+        yield Finding("CMP196", Level.PATCH, element, text)
+
+
+def _is_part(element: str, of: str) -> bool:
+    """Whether an element is another one or a part of it."""
+    return element == of or element.startswith((f"{of}.", f"{of}::", f"{of}("))
 
 
 def _spec(text: str | None) -> str:

@@ -75,6 +75,8 @@ class Package(models.Model):
     #: What the version breaks (`catalog.compatibility`): a comparison, and {against, reason, forced}; empty: nothing to
     #: compare it with.
     compat = models.JSONField(default=dict, db_default={})
+    #: What is new in it and the versions before, newest first (`vetro.packages.changelog`).
+    changes = models.JSONField(default=list, db_default=[])
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
     categories = models.ManyToManyField(Category, related_name="packages")

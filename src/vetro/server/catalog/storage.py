@@ -52,6 +52,7 @@ def row_of(facts: Mapping[str, Any], project_id: str, digest: str, size: int) ->
         supplier=facts["supplier"], readable=facts["readable"], digest=digest, size=size,
         has_ui=facts["ui"] is not None, tag_names=list(dict.fromkeys(facts["tags"])), class_names=facts["classes"],
         required=facts["required"], references=facts["references"], findings=facts["findings"],
+        changes=storable(facts["changes"]),
     )  # fmt: skip
 
 

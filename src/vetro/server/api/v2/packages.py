@@ -64,6 +64,24 @@ class Finding(Schema):
     position: Any = None
 
 
+class ChangeShown(Schema):
+    """One change."""
+
+    kind: str = Field(description="breaking, security, added, changed, deprecated, removed, fixed")
+    text: dict[str, str] = Field(description="By language; '' for all.")
+    element: str = ""
+    do: dict[str, str] = Field({}, description="What users do about it, by language.")
+    id: str = ""
+
+
+class ReleaseShown(Schema):
+    """What a version brought."""
+
+    version: str
+    date: str = Field(description="'' where it is not told.")
+    changes: list[ChangeShown]
+
+
 class PackageDetails(PackageShown):
     """A package with what lists leave out."""
 
@@ -79,6 +97,7 @@ class PackageDetails(PackageShown):
     requires: dict[str, str] = Field(description="Package name -> version spec.")
     findings: list[Finding]
     compatibility: Compatibility | None = Field(description="What it breaks; null where there is no earlier version.")
+    changes: list[ReleaseShown] = Field(description="What is new in it and the versions before, newest first.")
     versions: list[dict[str, str]] = Field(description="[{id, version}] of all versions that the caller sees.")
 
 
@@ -219,6 +238,7 @@ def details_json(request: HttpRequest, package: Any) -> dict[str, Any]:
         "requires": {name: str(spec or "") for name, spec in package.required.items()},
         "findings": translated_data(decode_messages(package.findings)),
         "compatibility": compatibility_shown(package.compat),
+        "changes": package.changes,
         "versions": [{"id": id, "version": version} for id, version in versions.values_list("id", "version")],
     }
 

@@ -20,6 +20,7 @@ from vetro.muranopl.errors import DeclarationError, MuranoError
 from vetro.muranopl.precompile import precompile
 from vetro.packages.archive import ArchiveLimits, ArchiveTree, require_manifest
 from vetro.packages.build import archive_files
+from vetro.packages.changelog import read_changes
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.errors import ManifestError, PackageError
@@ -120,6 +121,7 @@ def _facts(tree: FileTree, strict: bool) -> dict[str, Any]:
     facts = _of_manifest(manifest) if broken is not None else _of_package(package, manifest)
     facts["findings"] = [finding(p, tree.location) for p in problems]
     facts["content"] = content_of(tree)
+    facts["changes"] = [release.as_json() for release in read_changes(tree, manifest.version)[0]]
     return facts
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
@@ -111,7 +113,21 @@ def shell(caller: Caller, row: Package, tab: str) -> dict[str, Any]:
         "may": rights(caller, row),
         "verdict": verdict_of(row.compat),
         "findings": findings_of(row.findings),
+        "releases": releases_of(row.changes),
     }
+
+
+def releases_of(found: Any) -> list[dict[str, Any]]:
+    """What is new in which version, in the language of whoever reads it."""
+    language = (get_language() or "en").partition("-")[0]
+
+    def said(texts: Mapping[str, str]) -> str:
+        return texts.get(language) or texts.get("") or texts.get("en") or next(iter(texts.values()), "")
+
+    return [
+        {**one, "changes": [{**c, "text": said(c["text"]), "do": said(c.get("do") or {})} for c in one["changes"]]}
+        for one in found or ()
+    ]
 
 
 def findings_of(found: Any) -> list[dict[str, Any]]:
