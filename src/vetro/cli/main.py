@@ -19,6 +19,7 @@ COMMANDS: Table = {
     "ssh": ("exec:ssh_command", "Open a terminal in a server."),
     "cp": ("cp:command", "Copy files and folders from a server, or to it."),
     "history": ("env_history:history_command", "List the states of an environment, compare two of them."),
+    "upgrade": ("upgrade:command", "Move what runs to newer versions of its packages."),
     "action": ("env_lifecycle:action_command", "Run an action of an application."),
     "package": ("package:command", "Create, build and publish packages."),
     "check": ("check:command", "Find every problem of packages, with file, line and fix."),

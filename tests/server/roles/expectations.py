@@ -105,6 +105,8 @@ reader  GET          /v2/environments/{environment_id}/metrics
 reader  GET          /v2/environments/{environment_id}/addresses
 reader  GET          /v2/environments/{environment_id}/drift
 member  POST         /v2/environments/{environment_id}/repair
+reader  GET          /v2/environments/{environment_id}/upgrades
+member  POST         /v2/environments/{environment_id}/upgrades
 member  GET          /v2/environments/{environment_id}/servers
 member  POST         /v2/environments/{environment_id}/servers/{server}/commands
 member  POST         /v2/environments/{environment_id}/commands/{command}/input

@@ -40,6 +40,7 @@ _V2: dict[str, Any] = {
     "grantRole": {"user": "ann", "project": "aside", "role": "reader"},
     "createProject": {"name": "mine"},
     "createUser": {"name": "mine"},
+    "upgradeEnvironment": {},
     "login": {"name": "ann", "password": PASSWORD},
     "createCategory": {"name": "Mine"},
     "createEnvironment": {"name": "mine"},

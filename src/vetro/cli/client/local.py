@@ -25,7 +25,7 @@ from vetro.server.api.answers.servers import report_environment
 from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
 from vetro.server.local.answers import import_environment
-from vetro.server.local.environments import forget_resources, pin
+from vetro.server.local.environments import forget_resources, pin, stored
 from vetro.server.local.tasks import check_free, held, run
 from vetro.server.local.workspace import Workspace
 from vetro.server.tasks.spec import local_paths
@@ -67,6 +67,8 @@ _ROUTES: Final = tuple(
         ("GET", "/environments/{}/states/{int}", "local:show_state"),
         ("GET", "/environments/{}/diff", "local:compare_states"),
         ("POST", "/environments/{}/states/{int}/restore", "history:restore_state"),
+        ("GET", "/environments/{}/upgrades", "upgrades:list_upgrades"),
+        ("POST", "/environments/{}/upgrades", "upgrades:upgrade_environment", "names"),
         ("GET", "/environments/{}/actions", "actions:list_actions"),
         ("POST", "/environments/{}/actions/{}", "actions:call_action", "names"),
         ("GET", "/environments/{}/sessions", "sessions:list_sessions"),
@@ -96,7 +98,7 @@ _ROUTES: Final = tuple(
 _REVISED: Final = frozenset({"sessions:write_model", "sessions:add_component", "sessions:change_component"})
 #: Sections of an environment that change it, or begin to.
 _CHANGES: Final = re.compile(
-    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|realize|repair|sessions|actions/[^/]+|states/\d+/restore))?"
+    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|realize|repair|sessions|upgrades|actions/[^/]+|states/\d+/restore))?"
 )
 
 
@@ -196,6 +198,11 @@ class LocalClient(Client):
         rows = self.get(f"/environments/{environment_id}/packages")
         with refusals():
             return local_paths([one["digest"] for one in rows if (one["name"], one["version"]) == (name, version)])[0]
+
+    def stored(self, packages: Iterable[Any]) -> list[Any]:
+        """Keeps the archives of loaded packages, for an upgrade to them (`beside`)."""
+        with refusals():
+            return stored(packages)
 
     def pin(self, environment_id: str, packages: Iterable[Any]) -> list[str]:
         """Has an environment use these loaded packages from its next task on; what changed, as text."""

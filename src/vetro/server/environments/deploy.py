@@ -56,8 +56,9 @@ def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
     session, found = sessions.deployable(caller, environment_id, session_id)
     root = drafts.root_of(session, found)
     lock = packages.of_session(session)
-    model = start_model(found, root, lock)
-    fixed_properties.check(caller, found, root, lock)
+    upgrade = session.upgrade or {}
+    model = start_model(found, root, lock, upgrade)
+    fixed_properties.check(caller, found, root, lock, upgrade.get("base"))
     session.draft = {"Objects": root}  # what was deployed stays readable after the environment has changed
     return _start(caller, found, "deploy", session, model, Session.DEPLOYING, lock=lock, method="deploy")
 
@@ -273,13 +274,21 @@ def _told(problem: Invalid) -> dict[str, Any]:
     return {"kind": "not-found", "code": problem.code, **told, "names": []}
 
 
-def start_model(found: queries.Found, root: dict[str, Any] | None, lock: Lock | None = None) -> dict[str, Any]:
-    """What a deployment of ``root`` begins with; ``lock``: the packages that it is to have. Raises `NotFound`."""
+def start_model(
+    found: queries.Found,
+    root: dict[str, Any] | None,
+    lock: Lock | None = None,
+    upgrade: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """What a deployment of ``root`` begins with; ``lock``: the packages that it is to have, ``upgrade``: what
+    `Session.upgrade` says. Raises `NotFound`."""
     if root is None:
         raise NotFound(Text("The environment has no model any more."))
     present = found.model or {}
     if lock is not None:
         present = {**present, "SystemData": {**(present.get("SystemData") or {}), "Packages": lock.versions()}}
+    if upgrade:
+        present = {**present, "Attributes": upgrade["attributes"]}
     return {**present, "Objects": {"applications": [], **root}, "ObjectsCopy": deployed_objects(present)}
 
 

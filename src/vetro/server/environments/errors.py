@@ -50,6 +50,19 @@ class LockIncomplete(Conflict):
     hint: str | None = Text("import exactly these archives again, or deploy without the lock")
 
 
+class UpgradeIncomplete(Conflict):
+    """An upgrade asks something, would lose something, or does not work; ``details.report`` says what."""
+
+    code = "SRV610"
+    hint: str | None = Text("answer what is asked, and confirm what may be lost")
+
+
+class UpgradeRefused(Conflict):
+    """A migration of a package fails, or its classes cannot be read."""
+
+    code = "SRV611"
+
+
 @contextmanager
 def refusing() -> Iterator[None]:
     """Answers for `vetro.model.paths`: `NotFound` where a path leads to nothing, `Invalid` for what stays as it is."""

@@ -36,9 +36,14 @@ class _Changed(NamedTuple):
     property: str
 
 
-def check(caller: Caller, found: queries.Found, root: dict[str, Any] | None, lock: Lock | None = None) -> None:
-    """Raises `Invalid` when a draft changes what is fixed, with every such property in ``details``."""
-    changed = list(_changes(deployed_objects(found.model or {}), root))
+def check(
+    caller: Caller, found: queries.Found, root: dict[str, Any] | None, lock: Lock | None = None, base: Any = None
+) -> None:
+    """Raises `Invalid` when a draft changes what is fixed, with every such property in ``details``.
+
+    ``base``: what is deployed as it would be in the versions of the draft, where these are others.
+    """
+    changed = list(_changes(base or deployed_objects(found.model or {}), root))
     if not changed:
         return
     try:

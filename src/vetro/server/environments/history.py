@@ -124,7 +124,7 @@ def discard(caller: Caller, environment_id: str, session_id: str, object_id: str
     if object_id is None:
         with transaction.atomic():
             session, found = sessions.writable(caller, environment_id, session_id)
-            session.draft, session.answers, session.lock = None, None, None
+            session.draft, session.answers, session.lock, session.upgrade = None, None, None, None
             session.revision += 1
             session.save()
             record(caller, "session.discard", session.id, found.name, environment=found.id)

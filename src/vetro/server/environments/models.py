@@ -96,6 +96,8 @@ class Session(models.Model):
     answers = EncryptedJSON(null=True)
     #: The packages that it is to be deployed with; None: those of the environment, and newer ones for what is new.
     lock = models.ForeignKey(Lock, models.PROTECT, related_name="sessions", null=True)
+    #: {report, base, attributes} of a draft that moves objects to other versions (`upgrades`).
+    upgrade = EncryptedJSON(null=True)
     #: Rises with each change of the draft: optimistic locking.
     revision = models.BigIntegerField(default=0)
     created = models.DateTimeField(auto_now_add=True)

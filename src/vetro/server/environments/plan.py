@@ -23,8 +23,9 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
         session = sessions.readable(caller, found, session_id) if session_id else None
         root = drafts.root_of(session, found)
         lock = packages.of_session(session)
-        model = deploy.start_model(found, root, lock)
-        fixed_properties.check(caller, found, root, lock)
+        upgrade = (session.upgrade if session is not None else None) or {}
+        model = deploy.start_model(found, root, lock, upgrade)
+        fixed_properties.check(caller, found, root, lock, upgrade.get("base"))
         chosen = packages.resolved(caller, found, model, lock=lock)
         row = Environment.objects.get(id=found.id)
         task = plans.plan(
@@ -34,7 +35,9 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
             packages=chosen.rows,
             resolution=chosen.resolution,
             power=power.before_deployment(row, model),
-            session=None if session is None else Session.objects.defer("draft", "answers").get(id=session.id),
+            session=None
+            if session is None
+            else Session.objects.defer("draft", "answers", "upgrade").get(id=session.id),
         )
         record(caller, "environment.plan", found.id, found.name, task=task.id, session=session_id)
     return task

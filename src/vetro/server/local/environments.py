@@ -15,6 +15,7 @@ from vetro.engine.outcome import Outcome
 from vetro.model.copies import undeployed
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.muranopl.declarations.versions import parse_version
+from vetro.packages.lock import LockedPackage
 from vetro.server.environments import fixed_properties, packages, queries
 from vetro.server.environments.models import Environment, EnvironmentPackage, State
 from vetro.server.local.workspace import Workspace
@@ -63,17 +64,27 @@ def _status(workspace: Workspace, environment_id: str, model: Mapping[str, Any])
     return "ready" if applications_of(model.get("Objects")) else "destroyed"
 
 
+def stored(packages: Iterable[Any]) -> list[LockedPackage]:
+    """Keeps the archives of these loaded packages: an upgrade may use them, whatever the catalog has."""
+    return [LockedPackage(p.name, str(p.version), _put(p), "environment") for p in packages]
+
+
+def _put(package: Any) -> str:
+    """Keeps the archive of a loaded package; its digest."""
+    from vetro.server.catalog import blobs
+
+    return blobs.put(package.blob)
+
+
 @transaction.atomic
 def pin(environment_id: str, packages: Iterable[Any]) -> list[str]:
     """Has the next task of an environment use these packages, whatever the catalog has; others of the same name and
     major version are replaced. What changed, as text. ``packages`` are loaded ones (`vetro.packages`)."""
-    from vetro.server.catalog import blobs
-
     rows = EnvironmentPackage.objects.filter(environment_id=environment_id)
     there = list(rows.values_list("id", "fqn", "version", "digest"))
     changed = []
     for package in packages:
-        version, digest = str(package.version), blobs.put(package.blob)
+        version, digest = str(package.version), _put(package)
         # What a header asks for that is gone becomes another version of the same major, so those make room.
         major = package.version.major
         before = [row for row in there if row[1] == package.name and parse_version(row[2]).major == major]

@@ -16,7 +16,7 @@ from typing import Any
 
 from vetro.engine.query import query
 from vetro.engine.task.launcher import LauncherError
-from vetro.engine.task.task import Task
+from vetro.engine.task.task import Budget, Task
 from vetro.server import sandboxed_workers
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
@@ -93,19 +93,20 @@ def ask(
     args: Mapping[str, Any] | None = None,
     object_id: str | None = None,
     timeout: float | None = None,
+    budget: Budget | None = None,
 ) -> Any:
     """The result of a question, plain data; ``kind`` and the rest as in `vetro.engine.task.task.Task`.
 
     ``packages`` are rows of the catalog (what `catalog.choose.packages_for` gives). ``timeout``: seconds, by default
-    setting ``ask.seconds``. Raises `vetro.engine.query.query.AskFailed` (its subclass `AskTimeout`) with the failure of
-    the package, `Unavailable` when it is not the project's turn in time, `BlobMissing`. Call it outside of
-    transactions.
+    setting ``ask.seconds``. ``budget``: what answering may take, by default what tasks may. Raises
+    `vetro.engine.query.query.AskFailed` (its subclass `AskTimeout`) with the failure of the package, `Unavailable` when
+    it is not the project's turn in time, `BlobMissing`. Call it outside of transactions.
     """
     mine, config = _mine(), current()
     seconds = config["ask.seconds"] if timeout is None else timeout
     task = _task(
         mine, config, kind, packages, model=dict(model or {}), method=method, args=dict(args or {}),
-        object_id=object_id, on_class=on_class,
+        object_id=object_id, on_class=on_class, **({} if budget is None else {"budget": budget}),
     )  # fmt: skip
     with held(caller.project_id), mine.gate.entered(caller.project_id, seconds):
         return query.ask(
@@ -140,6 +141,5 @@ def _task(mine: _Answering, config: Config, kind: str, packages: Sequence[Any], 
         seed=secrets.token_hex(16),
         settings=mine.settings,
         configs=mine.configs,
-        budget=spec.budget(config),
-        **more,
+        **{"budget": spec.budget(config), **more},
     )

@@ -1,0 +1,129 @@
+"""Upgrades of environments: what is newer, what becomes of what, what is still to be answered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vetro.cli import output as out
+from vetro.cli.client import find
+from vetro.cli.client.connect import is_local
+from vetro.cli.client.requests import Client, Refused
+from vetro.cli.environments.history import planned
+from vetro.cli.environments.lifecycle import NotThere, begin, discard, finish, say_cloud
+from vetro.cli.environments.models import names_in, newest, own_draft
+from vetro.cli.package_paths import load_packages
+from vetro.cli.rows import print_rows
+from vetro.model.header import class_name
+
+#: What the service says while something is open.
+_INCOMPLETE = "SRV610"
+
+
+def list_offers(client: Client, name: str | None, output: str) -> None:
+    """`vetro upgrade --list`: newer versions, of one environment or of all."""
+    environments = [find.environment(client, name)] if name else list(client.items("/environments", limit=1000))
+    rows = []
+    for environment in environments:
+        for item in client.get(f"/environments/{environment['id']}/upgrades")["items"]:
+            row = {**item, "environment": environment["name"]}
+            rows.append({**row, "used": ", ".join(item["used"])} if output == "table" else row)
+    print_rows(
+        rows,
+        ("environment", "package", "used", "to", "bump"),
+        output,
+        empty="everything has its newest version",
+        head=("environment", "package", "version", "newest", "change"),
+    )
+
+
+def upgrade(
+    client: Client,
+    name: str,
+    given: Mapping[str, Any],
+    paths: Sequence[str],
+    plan: bool,
+    output: str,
+    **options: Any,
+) -> None:
+    """`vetro upgrade`: the draft, then its plan or its deployment. Exits with status 1 while something is open."""
+    environment = find.environment(client, name)
+    label = environment["name"]
+    if own_draft(client, environment) is not None:
+        hint = f"deploy them first: vetro env deploy {label}"
+        raise NotThere(f"environment '{label}' has changes that are not deployed", hint)
+    body = {**given, **_archives(client, paths, given)}
+    try:
+        made = client.post(f"/environments/{environment['id']}/upgrades", body)
+    except Refused as error:
+        report = (error.details or {}).get("report") if isinstance(error.details, Mapping) else None
+        if _INCOMPLETE not in (error.answered, error.code) or report is None:
+            raise
+        _print_report(report, output)
+        _print_open(report)
+        out.note(out.style("nothing was changed", fg="red"))
+        sys.exit(out.FAILED)
+    _print_report(made["report"], output)
+    session, names = made["session"], names_in(newest(client, environment))
+    try:
+        if plan:
+            planned(client, session, label, output, names=names, **options)
+            return
+        say_cloud(client, environment)
+        task, session = begin(client, session, True), None
+    finally:
+        if session is not None:
+            discard(client, session)
+    finish(client, task, environment, names=names, what="upgrading", **options)
+
+
+def _archives(client: Client, paths: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request says of packages on this machine. Raises `NotThere` where a server is asked."""
+    if not paths:
+        return {}
+    if not is_local(client):
+        raise NotThere("a server upgrades to versions of its catalog", f"vetro package publish {paths[0]}")
+    packages = load_packages(list(paths))
+    versions = {package.name: str(package.version) for package in packages}
+    return {"to": {**given["to"], **versions}, "beside": client.stored(packages)}
+
+
+def _print_report(report: Mapping[str, Any], output: str) -> None:
+    if output != "table":
+        out.print_data(report, output)
+        return
+    for item in report["objects"]:
+        kind = class_name(item["new_type"])
+        out.echo(f"{out.style('~', fg='yellow', bold=True)} {item['name']}  ({kind}) {item['old']} -> {item['new']}")
+        for step in item["steps"]:
+            what = f"{step['from']} is called {step['name']}" if "from" in step else f"migration {step['name']}"
+            out.echo(f"    {what} (since {step['to']})")
+        if item["changed"]:
+            out.echo(f"    changed: {', '.join(item['changed'])}")
+        for value in item["dropped"]:
+            if value["lost"]:
+                out.echo(f"    lost: {value['name']}, which was {_short(value['value'])}")
+    for item in report["removed"]:
+        out.echo(f"{out.style('-', fg='red', bold=True)} {item['name']}  ({class_name(item['type'])})")
+    for text in report["not_restorable"]:
+        out.echo(f"does not come back: {text}")
+
+
+def _print_open(report: Mapping[str, Any]) -> None:
+    """What keeps an upgrade from being a draft; answers as options to be copied."""
+    for item in report["problems"]:
+        out.echo(f"{out.style('problem', fg='red')}: {item['message']}")
+    for item in report["asked"]:
+        why = "" if item["missing"] else f"; {item['message']}"
+        out.echo(f"  --set {item['ref']}.{item['property']}=VALUE    {item['contract']}{why}")
+    for item in report["objects"]:
+        for value in item["dropped"]:
+            if value["lost"] and not value["confirmed"]:
+                out.echo(f"  --drop {item['ref']}.{value['name']}    it was {_short(value['value'])}")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:59] + "…"

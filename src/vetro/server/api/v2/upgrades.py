@@ -1,0 +1,76 @@
+"""Upgrades: newer versions for what an environment runs, and the drafts that move it there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Field, Schema
+from pydantic import StringConstraints
+
+from vetro.server.api.answers import upgrades as answers
+from vetro.server.api.v2.access import who
+from vetro.server.api.v2.routes import Answer, Routes, created
+from vetro.server.api.v2.sessions import SessionShown
+from vetro.server.api.v2.shapes import Given, Short
+
+routes = Routes("upgrades")
+_Version = Annotated[str, StringConstraints(max_length=128)]
+
+
+class OfferShown(Schema):
+    """A package of an environment's objects of which there is a newer release."""
+
+    package: str
+    name: str = Field(description="For people.")
+    used: list[str] = Field(description="The versions that objects have, lowest first.")
+    to: str = Field(description="The newest.")
+    versions: list[str] = Field(description="All that are newer, newest first.")
+    bump: str = Field(description="patch, minor, breaking: by the numbers.")
+
+
+class Offers(Schema):
+    """What could be upgraded."""
+
+    items: list[OfferShown]
+
+
+class UpgradeWanted(Given):
+    """What is to be upgraded. Objects are named by id, or by a name that only one of them has."""
+
+    to: dict[Short, _Version] = Field({}, description="Package to version; none: the newest of all.")
+    objects: list[Short] = Field([], description="Only these, with what they own; none: all.", max_length=1000)
+    answers: dict[Short, dict[Short, Any]] = Field({}, description="Object to property to value.")
+    drops: list[Short] = Field([], description="OBJECT.PROPERTY whose values may be lost.", max_length=1000)
+    draft: bool = Field(True, description="Make the session; false: only say what would be.")
+
+
+class UpgradeMade(Schema):
+    """The session that does it when it is deployed, and the report."""
+
+    session: SessionShown | None
+    report: dict[str, Any] = Field(
+        description="objects (from, to, steps, dropped, changed), asked, removed, problems, packages, ready."
+    )
+
+
+@routes.add("GET", "/environments/{environment_id}/upgrades", "listUpgrades", "show_environment", Offers)
+def list_upgrades(request: HttpRequest, environment_id: str) -> Any:
+    """The packages of an environment's objects of which there is a newer release."""
+    return answers.list_upgrades(who(request), environment_id)
+
+
+@routes.add(
+    "POST",
+    "/environments/{environment_id}/upgrades",
+    "upgradeEnvironment",
+    "update_environment",
+    UpgradeMade,
+    status=201,
+)
+def upgrade_environment(request: HttpRequest, environment_id: str, given: UpgradeWanted) -> Answer:
+    """Moves objects to newer versions of their packages: a draft, which is deployed as any other.
+
+    While something is asked, or a value would be lost unconfirmed, the answer is 409 with the report in `details`.
+    """
+    return created(answers.upgrade_environment(who(request), environment_id, **given.dict()))

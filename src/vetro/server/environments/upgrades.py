@@ -1,0 +1,378 @@
+"""Upgrades of environments: which versions there are, the draft that moves objects to them, and what it asks.
+
+Nothing but a session is made here: its draft, the lock that it is to be deployed with, and what became of what.
+Deploying it is deploying a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import transaction
+
+from vetro.diagnostics import Text
+from vetro.engine.query.query import AskFailed
+from vetro.engine.task.task import Budget
+from vetro.model.environment import deployed_objects
+from vetro.model.header import id_of, label_of, parse_type_text, type_of
+from vetro.model.tree import objects
+from vetro.muranopl.declarations.versions import Version, parse_version, version_key
+from vetro.muranopl.errors import DeclarationError
+from vetro.packages.lock import LockedPackage
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.catalog.dependencies import Chosen, Wishes, choose_for_model
+from vetro.server.catalog.models import Package
+from vetro.server.catalog.resolver import scope_of
+from vetro.server.catalog.storage import from_blob
+from vetro.server.environments import limits, packages, queries, service, sessions
+from vetro.server.environments.errors import Busy, UpgradeIncomplete, UpgradeRefused
+from vetro.server.environments.models import Session
+from vetro.server.errors import Conflict, Invalid
+from vetro.server.quotas import enforcement
+from vetro.server.secrets.encryption import dumps
+from vetro.server.setup import config
+from vetro.server.tasks.package_queries import ask
+
+#: What the migrations of one environment may take, and how long somebody waits for them.
+BUDGET: Final = Budget(steps=5_000_000, cpu_seconds=10.0, memory_mib=256)
+SECONDS: Final = 20.0
+#: Rounds in which packages pull others along; each brings at least one.
+_ROUNDS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A newer version of a package whose objects an environment has."""
+
+    package: str
+    #: Its name for people.
+    name: str
+    #: The versions that objects have.
+    used: tuple[str, ...]
+    #: The newest one, and all that are newer than each that is used, newest first.
+    to: str
+    versions: tuple[str, ...]
+
+    @property
+    def bump(self) -> str:
+        """``patch``, ``minor`` or ``breaking``, by the numbers."""
+        return bump(parse_version(self.used[0]), parse_version(self.to))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants to upgrade, and says about it; objects are named by id, or by a name that only one has."""
+
+    #: Package -> version; none: the newest of all.
+    to: Mapping[str, str] = field(default_factory=dict)
+    #: The objects that move, with what they own; none: all.
+    objects: Sequence[str] = ()
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: (object, property) whose values may be lost.
+    drops: Sequence[tuple[str, str]] = ()
+    #: Archives that may be used although no catalog has them.
+    beside: Sequence[LockedPackage] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """An upgrade that was worked out: the report, and what a session needs."""
+
+    report: dict[str, Any]
+    result: dict[str, Any]
+    lock: Any
+
+
+def bump(old: Version, new: Version) -> str:
+    """What the numbers say of a newer version; before 1.0.0 the second one may break."""
+    if old.major != new.major or (old.major == 0 and old.minor != new.minor):
+        return "breaking"
+    return "minor" if old.minor != new.minor else "patch"
+
+
+def offers(caller: Caller, environment_id: str) -> list[Offer]:
+    """The packages of an environment's objects of which its project sees a newer release, by name."""
+    found = queries.get(caller, environment_id, model=True)
+    return _offers(found, packages.pinned(found.id))
+
+
+def _offers(found: queries.Found, pinned: Sequence[LockedPackage], beside: Sequence[LockedPackage] = ()) -> list[Offer]:
+    used = _used(found, pinned)
+    rows = Package.objects.filter(scope_of(found.project_id), fqn__in=list(used), usable=True, prerelease=False)
+    there: dict[str, dict[str, str]] = {}
+    for fqn, version, name in rows.values_list("fqn", "version", "name"):
+        there.setdefault(fqn, {})[version] = name
+    for package in beside:
+        there.setdefault(package.name, {}).setdefault(package.version, package.name)
+    made = []
+    for fqn, versions in sorted(used.items()):
+        last = max(map(parse_version, versions), key=version_key)
+        newer = sorted(
+            (v for v in map(parse_version, there.get(fqn, ())) if version_key(v) > version_key(last)),
+            key=version_key,
+            reverse=True,
+        )
+        if newer:
+            to = str(newer[0])
+            made.append(Offer(fqn, there[fqn][to], tuple(versions), to, tuple(map(str, newer))))
+    return made
+
+
+def _used(found: queries.Found, pinned: Sequence[LockedPackage]) -> dict[str, list[str]]:
+    """The packages of the objects, each with the versions that they have, lowest first."""
+    known = {package.name: package.version for package in pinned}
+    used: dict[str, set[str]] = {}
+    for _, version, package in _headers((found.model or {}).get("Objects")):
+        if package in known:
+            used.setdefault(package, set()).add(version or known[package])
+    return {name: sorted(versions, key=lambda v: version_key(parse_version(v))) for name, versions in used.items()}
+
+
+def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
+    """Works an upgrade out; nothing is stored. Call it outside of transactions.
+
+    Raises `Invalid` for a version that there is not, `UpgradeRefused` for a migration that fails, `Conflict` when there
+    is nothing to upgrade, `Busy`.
+    """
+    found = queries.get(caller, environment_id, model=True)
+    if found.busy:
+        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    return _prepared(caller, found, request)
+
+
+def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade:
+    root = (found.model or {}).get("Objects")
+    pinned = packages.pinned(found.id)
+    names = _names(root)
+    chosen_ids = [_object(names, text) for text in request.objects]
+    target = _target(found, pinned, request)
+    before = choose_for_model(
+        found.project_id, {"Objects": root, "ObjectsCopy": deployed_objects(found.model or {})}, pinned
+    )
+    target, after = _resolved(found, pinned, root, target, chosen_ids, request.beside)
+    rows = {row.id: row for row in (*before.rows, *after.rows)}
+    args = {
+        "before": _table(before),
+        "after": _table(after),
+        "target": target,
+        "objects": chosen_ids or None,
+        "answers": {_object(names, key): dict(value) for key, value in request.answers.items()},
+        "drops": [[_object(names, key), name] for key, name in request.drops],
+    }
+    model = {**(found.model or {}), "ObjectsCopy": deployed_objects(found.model or {})}
+    try:
+        result = ask(
+            caller, "migrate", packages=list(rows.values()), model=model, args=args, timeout=SECONDS, budget=BUDGET
+        )
+    except AskFailed as error:
+        raise UpgradeRefused(error.message, hint=error.hint, details={"error": error.error}) from None
+    report = {**result.pop("report"), "target": target, "packages": _moves(before, after)}
+    _named(report, result["objects"])
+    wishes = Wishes(beside=request.beside, wanted={} if chosen_ids else target)
+    final = choose_for_model(found.project_id, {"Objects": result["objects"]}, pinned, wishes)
+    return Upgrade(report, result, packages.lock_for(final, config()))
+
+
+def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Session, dict[str, Any]]:
+    """A new session whose draft is the upgrade, and the report about it. All or nothing.
+
+    Raises what `prepare` raises, and `UpgradeIncomplete` while something is asked, would be lost unconfirmed, or does
+    not work: the report is in its ``details``.
+    """
+    found = queries.get(caller, environment_id, model=True)
+    if found.busy:
+        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    made = _prepared(caller, found, request)
+    if not made.report["ready"]:
+        raise _incomplete(made.report)
+    root = made.result["objects"]
+    limits.check_objects(root)
+    size, stored = limits.check_model(root), dumps({"Objects": root})
+    with transaction.atomic():
+        session = sessions.open_session(caller, environment_id)
+        if session.version != found.version:
+            raise Conflict(Text("The environment was deployed meanwhile."), hint=Text("upgrade it again"))
+        enforcement.check_model(found.project_id, root, size)
+        session.draft = stored
+        session.lock = packages.store(made.lock)
+        kept = {"report": made.report, "base": made.result["base"], "attributes": made.result["attributes"]}
+        session.upgrade = dumps(kept)
+        session.revision = 1
+        session.save()
+        moved = ", ".join(f"{name} {version}" for name, version in sorted(made.report["target"].items()))
+        record(caller, "session.upgrade", session.id, found.name, environment=found.id, to=moved[:500])
+        service.announce(found.project_id, found.id, "upgraded", kind="session", session=session.id)
+    return session, made.report
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+
+
+def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Request) -> dict[str, str]:
+    """Package -> the version that its objects are to have. Raises `Invalid`, `Conflict`."""
+    used = _used(found, pinned)
+    if not request.to:
+        offered = {offer.package: offer.to for offer in _offers(found, pinned, request.beside)}
+        if not offered:
+            raise Conflict(Text("there is nothing newer for environment '{name}'", name=found.name))
+        return offered
+    for name, version in request.to.items():
+        if name not in used:
+            there = ", ".join(sorted(used)) or "none"
+            raise Invalid(
+                Text("no object of environment '{name}' is of package '{package}'", name=found.name, package=name),
+                hint=Text("its objects are of: {there}", there=there),
+            )
+        try:
+            wanted = parse_version(version)
+        except DeclarationError as error:
+            raise Invalid(error.message, hint=error.hint) from None
+        if all(version_key(parse_version(one)) >= version_key(wanted) for one in used[name]):
+            raise Invalid(
+                Text("{package} has version {used} already", package=name, used=used[name][-1]),
+                hint=Text("an older version comes back with the state that was deployed with it"),
+            )
+    return dict(request.to)
+
+
+def _resolved(
+    found: queries.Found,
+    pinned: Sequence[LockedPackage],
+    root: Any,
+    target: Mapping[str, str],
+    chosen_ids: Sequence[str],
+    beside: Sequence[LockedPackage],
+) -> tuple[dict[str, str], Chosen]:
+    """The packages that the environment is to have, and the target with what it pulls along.
+
+    A package that is required in a newer version than its objects have takes them along.
+    """
+    target = dict(target)
+    for _ in range(_ROUNDS):
+        asked, asked_packages = [], {package for _, _, package in _headers(root) if package}
+        moving = _moving(root, chosen_ids)
+        for obj in objects(root):
+            name, version, package = parse_type_text(type_of(obj))
+            known = next((p.version for p in pinned if p.name == package), None)
+            moves = package in target and id_of(obj) in moving
+            asked.append((name, target[package] if moves and package else version or known, package, moves))
+        wishes = Wishes(beside=beside, wanted={} if chosen_ids else target)
+        headers = [_asking(found, beside, *one) for one in dict.fromkeys(asked)]
+        made = choose_for_model(found.project_id, {"Objects": {"parts": headers}}, pinned, wishes)
+        pulled: dict[str, str] = {}
+        for row in made.rows:
+            mine = [p.version for p in pinned if p.name == row.fqn]
+            newer = mine and all(version_key(parse_version(row.version)) > version_key(parse_version(v)) for v in mine)
+            if newer and row.fqn in asked_packages and row.fqn not in target:
+                pulled[row.fqn] = row.version
+        if not pulled:
+            return target, made
+        target |= pulled
+    return target, made
+
+
+def _asking(
+    found: queries.Found,
+    beside: Sequence[LockedPackage],
+    name: str,
+    version: str | None,
+    package: str | None,
+    moves: bool,
+) -> dict[str, Any]:
+    """An object by whose header a package is chosen: a class that moves may have another name in the new version."""
+    if moves:
+        rows = Package.objects.filter(scope_of(found.project_id), fqn=package, version=version)
+        classes = rows.values_list("class_names", flat=True).first()
+        if classes is None:
+            classes = next((_classes(p) for p in beside if (p.name, p.version) == (package, version)), None)
+        if classes and name not in classes:
+            name = classes[0]
+    written = name + (f"/{version}" if version else "") + (f"@{package}" if package else "")
+    return {"?": {"type": written, "id": written}}
+
+
+def _classes(package: LockedPackage) -> list[str]:
+    row = from_blob("", package.name, package.version, package.digest)
+    return list(row.class_names) if row is not None else []
+
+
+def _moving(root: Any, chosen_ids: Sequence[str]) -> Collection[str | None]:
+    if not chosen_ids:
+        return {id_of(obj) for obj in objects(root)}
+    return {id_of(part) for obj in objects(root) if id_of(obj) in chosen_ids for part in objects(obj)}
+
+
+def _table(chosen: Chosen) -> dict[str, list[str]]:
+    made: dict[str, list[str]] = {}
+    for row in chosen.rows:
+        made.setdefault(row.fqn, []).append(row.version)
+    return made
+
+
+def _moves(before: Chosen, after: Chosen) -> list[dict[str, Any]]:
+    """Packages that come or go: {name, old, new}."""
+    old, new = _table(before), _table(after)
+    names = sorted(old.keys() | new.keys())
+    return [
+        {"name": name, "old": old.get(name, []), "new": new.get(name, [])}
+        for name in names
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _headers(root: Any) -> list[tuple[str, str | None, str | None]]:
+    return list(dict.fromkeys(parse_type_text(type_of(obj)) for obj in objects(root)))
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def _names(root: Any) -> dict[str, list[str]]:
+    """What objects are called, ids among it -> their ids."""
+    names: dict[str, list[str]] = {}
+    for obj in objects(root):
+        own = id_of(obj)
+        if own is not None:
+            names.setdefault(own, []).append(own)
+            if label_of(obj) != own:
+                names.setdefault(label_of(obj), []).append(own)
+    return names
+
+
+def _object(names: Mapping[str, Sequence[str]], text: str) -> str:
+    """The id of the object that is meant. Raises `Invalid`."""
+    if len(names.get(text, ())) == 1:
+        return names[text][0]
+    if text in names:
+        ids = ", ".join(names[text][:10])
+        raise Invalid(
+            Text("several objects are called '{name}'", name=text[:80]), hint=Text("use an id: {ids}", ids=ids)
+        )
+    if len(text) == 32:  # one that the upgrade makes
+        return text
+    raise Invalid(Text("there is no object '{name}'", name=text[:80]))
+
+
+def _named(report: dict[str, Any], root: Any) -> None:
+    """Says how each object of the report can be named in answers: ``ref``."""
+    names = _names(root)
+    for part in ("objects", "asked"):
+        for item in report[part]:
+            own, label = item.get("id") or item.get("object"), item.get("name") or ""
+            item["ref"] = label if names.get(label) == [own] and "." not in label else own
+
+
+def _incomplete(report: dict[str, Any]) -> UpgradeIncomplete:
+    lost = sum(1 for o in report["objects"] for value in o["dropped"] if value["lost"] and not value["confirmed"])
+    if report["problems"]:
+        text = Text("the upgrade does not work: {why}", why=report["problems"][0]["message"])
+    elif not report["objects"]:
+        text = Text("nothing in the environment would change its version")
+    elif report["asked"]:
+        text = Text("the upgrade asks {count} questions", count=len(report["asked"]))
+    else:
+        text = Text("the upgrade would lose {count} values", count=lost)
+    return UpgradeIncomplete(text, details={"report": report})
