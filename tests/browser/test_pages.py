@@ -50,6 +50,7 @@ PAGES: dict[str, tuple[str | None, str]] = {
     "task-failed": ("ann", "/app/environments/{broken}/tasks/{failed}/"),
     "environment-tasks": ("ann", "/app/environments/{live}/tasks/"),
     "history": ("ann", "/app/environments/{live}/history"),
+    "lock": ("ann", "/app/environments/{live}/lock"),
     "compare": ("ann", "/app/environments/{live}/compare"),
     "topology": ("ann", "/app/environments/{live}/topology"),
     "health": ("ann", "/app/environments/{live}/health"),

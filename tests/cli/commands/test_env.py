@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 from pathlib import Path
@@ -271,7 +273,7 @@ def test_nothing_to_decide(place: Place) -> None:
 def test_an_earlier_state_is_a_draft_and_then_deployed(place: Place) -> None:
     place.deploy()
     place.deploy("--set", "text=second")
-    place.ok("history", "e", "--restore", "1")
+    place.ok("env", "restore", "e", "1", "--draft")
     assert '    text: "second" -> "first"' in place.ok("session", "changes", "e").stdout.splitlines()
     assert "on e-1: Write text" in place.ok("plan", "e").stdout
     assert place.plans() == [*FIRST, "Write text"]
@@ -307,3 +309,34 @@ def test_servers_are_stopped_and_started(place: Place) -> None:
     assert place.data("env", "show", "e")["status"] == "ready"
     kinds = [(task["kind"], task["state"]) for task in place.data("env", "show", "e")["tasks"]]
     assert kinds.count(("power", "done")) == 5
+
+
+def test_going_back_is_planned_shown_and_asked(place: Place) -> None:
+    place.deploy()
+    place.deploy("--set", "text=second")
+    planned = place.ok("env", "restore", "e", "1", "--plan").stdout
+    assert "on e-1: Write text" in planned and '"second" -> "first"' in planned
+    assert "you have no draft" in place.refused("session", "changes", "e")
+    declined = place.run("env", "restore", "e", "1", input="n\n")
+    assert (
+        "deploy state 1 of environment 'e' again?" in declined.stderr and place.reports()[-1] == "The box says second"
+    )
+    assert "you have no draft" in place.refused("session", "changes", "e")
+    done = place.ok("env", "restore", "e", "1", "--yes")
+    assert place.reports()[-1] == "The box says first"
+    assert "what scripts did in servers since is not undone" in done.stderr
+    assert place.run("env", "restore", "e", "1", "--yes", "--plan").exit_code == 2
+
+
+def test_the_lock_of_an_environment_and_why(place: Place) -> None:
+    place.deploy()
+    told = json.loads(place.ok("env", "lock", "e", "-o", "json").stdout)
+    assert [package["name"] for package in told["lock"]["packages"]] == ["t"]
+    text = json.dumps(told["lock"], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    assert hashlib.sha256(text.encode()).hexdigest() == told["digest"]
+    assert told["digest"] in place.ok("env", "lock", "e").stdout
+    assert json.loads(place.ok("env", "lock", "e", "--state", "1", "-o", "json").stdout) == told
+    shown = place.ok("env", "why", "e").stdout
+    assert "-> t " in shown and "class " in shown
+    shown = place.ok("env", "why", "e", "t/9.0.0").stdout
+    assert "not t 9.0.0: the catalog does not have it; there is" in shown

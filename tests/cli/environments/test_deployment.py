@@ -71,7 +71,7 @@ def test_what_happened_and_what_would(remote: Remote) -> None:
     assert '    text: "first" -> "next"' in remote.ok("history", "told", "--diff", "1..2").stdout
     assert "- e" not in remote.ok("history", "told", "--diff", "2").stdout
     # Back to a state: a draft, which is planned and deployed.
-    assert "holds state 1" in remote.ok("history", "told", "--restore", "1").stderr
+    assert "holds state 1" in remote.ok("env", "restore", "told", "1", "--draft").stderr
     assert '    text: "next" -> "first"' in remote.ok("session", "changes", "told").stdout
     assert '    text: "next" -> "first"' in remote.ok("plan", "told").stdout
     assert "has changes that are not deployed" in remote.ok("env", "deploy", "told").stderr

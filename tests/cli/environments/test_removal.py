@@ -40,7 +40,7 @@ def test_one_application_goes_and_the_others_stay(place: Place) -> None:
 
 
 def test_a_draft_is_not_deployed_on_the_way(place: Place) -> None:
-    place.ok("env", "history", "e", "--restore", "1")
+    place.ok("env", "restore", "e", "1", "--draft")
     said = place.refused("env", "remove", "e", "one")
     assert "changes that are not deployed" in said and "vetro session close e" in said
     place.ok("session", "close", "e")

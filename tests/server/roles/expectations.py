@@ -95,6 +95,7 @@ reader  GET          /v2/environments/{environment_id}/diff
 member  GET          /v2/environments/{environment_id}/export
 reader  GET          /v2/environments/{environment_id}/sessions
 member  POST         /v2/environments/{environment_id}/sessions
+reader  GET          /v2/environments/{environment_id}/lock
 reader  GET          /v2/environments/{environment_id}/states
 reader  GET          /v2/environments/{environment_id}/states/{number}
 member  POST         /v2/environments/{environment_id}/states/{number}/restore
@@ -116,6 +117,7 @@ member  POST         /v2/environments/{environment_id}/restart
 member  POST         /v2/environments/{environment_id}/start
 member  POST         /v2/environments/{environment_id}/stop
 reader  GET          /v2/environments/{environment_id}/topology
+reader  GET          /v2/environments/{environment_id}/why
 reader  GET          /v2/events
 reader  GET POST     /v2/forms
 reader  DELETE GET   /v2/forms/{form_id}
@@ -215,6 +217,7 @@ member  POST         /app/environments/{environment}/drop
 member  GET          /app/environments/{environment}/edit/{component}
 member  POST         /app/environments/{environment}/export
 reader  GET          /app/environments/{environment}/history
+reader  GET          /app/environments/{environment}/lock
 reader  GET          /app/environments/{environment}/metadata
 member  POST         /app/environments/{environment}/metadata
 member  POST         /app/environments/{environment}/plan

@@ -15,7 +15,7 @@ from django.test import Client
 
 from tests.server.environments.conftest import plant
 from tests.server.environments.conftest import planting as planting  # a fixture
-from vetro.server.environments import deploy, drafts, history, sessions
+from vetro.server.environments import deploy, drafts, history, packages, sessions
 from vetro.server.environments.models import Environment, Session
 
 Browser = Callable[[Any], Client]
@@ -230,14 +230,31 @@ def test_history_compares_and_restores(garden: Any, client: Client) -> None:
     garden.set(session, "p1/name", EVIL)
     garden.deploy(session)
     page = words(client.get(at(garden, "history")))
-    assert "now" in page and "Restore as draft" in page
+    assert "now" in page and "Plan going back" in page
     for address in ("compare?from=1&to=2", "compare?from=2&to=1", "compare"):
         shown = text(client.get(at(garden, address)))
         assert "password" in shown and "canary" not in shown and EVIL not in shown
     assert client.get(at(garden, "compare?from=1&to=77")).status_code == 404
-    assert client.post(at(garden, "restore/1"))["Location"] == at(garden, "changes")
-    assert "is your draft now" in text(client.get(at(garden, "changes")))
+    # Going back is planned and shown before anything is done.
+    planned = client.post(at(garden, "restore/1"))["Location"]
+    assert planned.startswith(at(garden, "plans/"))
+    garden.drain()
+    shown = text(client.get(planned))
+    assert "is your draft now, with the packages that it had" in shown and "Deploy this" in shown
     assert history.pending(garden.caller, garden.id, Session.objects.latest("updated").id)
+
+
+def test_the_lock_and_why_each_version_is_there(garden: Any, client: Client) -> None:
+    lock = packages.lock_of(garden.id)
+    assert lock is not None
+    shown = words(client.get(at(garden, "lock")))
+    assert lock.digest() in shown and lock.packages[0].digest[:12] in shown
+    assert "p1: class test.Plant → test.garden/1.0.0" in shown
+    shown = words(client.get(at(garden, "lock?package=test.garden&version=7.0.0")))
+    assert "the catalog does not have it; there is 1.0.0" in shown
+    shown = words(client.get(at(garden, f"lock?package={EVIL}&version={EVIL}")))
+    assert EVIL not in client.get(at(garden, f"lock?package={EVIL}&version={EVIL}")).content.decode()
+    assert "is no version" in shown or "does not use package" in shown
 
 
 def test_restoring_sets_the_present_draft_aside_and_discarding_brings_it_back(garden: Any, client: Client) -> None:

@@ -66,6 +66,8 @@ _ROUTES: Final = tuple(
         ("GET", "/environments/{}/states", "local:list_states"),
         ("GET", "/environments/{}/states/{int}", "local:show_state"),
         ("GET", "/environments/{}/diff", "local:compare_states"),
+        ("GET", "/environments/{}/lock", "history:show_lock"),
+        ("GET", "/environments/{}/why", "history:explain_packages"),
         ("POST", "/environments/{}/states/{int}/restore", "history:restore_state"),
         ("GET", "/environments/{}/upgrades", "upgrades:list_upgrades"),
         ("POST", "/environments/{}/upgrades", "upgrades:upgrade_environment", "names"),

@@ -73,6 +73,12 @@ TABLE: Table = {
         "env_history:history_command",
         "List the states of an environment, or show what changed between two of them.",
     ),
+    "restore": (
+        "env_lock:restore_command",
+        "Deploy an earlier state of an environment with the packages that it had then.",
+    ),
+    "lock": ("env_lock:lock_command", "Show which archives an environment was deployed with."),
+    "why": ("env_lock:why_command", "Tell why an environment has its packages in these versions."),
     "plan": ("env_history:plan_command", "Show what deploying an environment would do; nothing is changed."),
     "report": (
         "env_history:report_command",

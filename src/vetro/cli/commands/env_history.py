@@ -28,21 +28,19 @@ _NUMBERS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 @click.command("history")
 @click.argument("name", shell_complete=environments)
 @click.option("--diff", metavar="N[..M]", help="What changed from state N to state M, the newest without M.")
-@click.option("--restore", type=click.IntRange(0), metavar="N", help="Begin a draft that is state N.")
 @context_option
 @workspace_option
 @out.output_option("table", "json", "yaml")
-def history_command(name: str, diff: str | None, restore: int | None, workspace: str | None, output: str) -> None:
+def history_command(name: str, diff: str | None, workspace: str | None, output: str) -> None:
     """List the states of an environment, or show what changed between two of them.
+
+    'vetro env restore' goes back to one.
 
     \b
     Examples:
       vetro history shop
       vetro history shop --diff 3..5
-      vetro history shop --restore 3; vetro env deploy shop
     """
-    if diff is not None and restore is not None:
-        raise click.UsageError("use one of --diff and --restore")
     numbers = _NUMBERS.fullmatch(diff) if diff is not None else None
     if diff is not None and numbers is None:
         raise click.BadParameter(f"'{diff}' is not of the form N or N..M", param_hint="--diff")
@@ -51,8 +49,6 @@ def history_command(name: str, diff: str | None, restore: int | None, workspace:
     with out.explained(), server(workspace) as client:
         if numbers:
             history.difference(client, name, older, newer, output)
-        elif restore is not None:
-            history.restore(client, name, restore)
         else:
             history.states(client, name, output)
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import click
+
 from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.follow import conclude, follow
 from vetro.cli.client.requests import Client
-from vetro.cli.differences import print_changes, print_plan
-from vetro.cli.environments.lifecycle import NotThere, begin, discard, draft_of, is_empty
+from vetro.cli.differences import UNCHANGED, print_changes, print_plan
+from vetro.cli.environments.lifecycle import NotThere, begin, discard, draft_of, finish, is_empty
 from vetro.cli.environments.models import names_in, newest, present
 from vetro.cli.rows import print_rows, when
 
@@ -102,8 +104,30 @@ def difference(client: Client, name: str, older: int, newer: int | None, output:
     print_changes(found["items"], output)
 
 
-def restore(client: Client, name: str, number: int) -> None:
-    """`vetro env history --restore`: a draft that is that state."""
+def restore(client: Client, name: str, number: int, only_plan: bool, sure: bool, **options: Any) -> None:
+    """`vetro env restore`: the plan, a question, then the deployment."""
+    environment = find.environment(client, name)
+    label, names = environment["name"], names_in(present(client, environment))
+    session: Mapping[str, Any] | None = client.post(f"/environments/{environment['id']}/states/{number}/restore")
+    assert session is not None
+    try:
+        if not sure:
+            planned(client, session, label, "table", names=names, **options)
+        if only_plan:
+            return
+        if not sure and not click.confirm(f"deploy state {number} of environment '{label}' again?", err=True):
+            out.note(UNCHANGED)
+            return
+        task, session = begin(client, session, True), None
+    finally:
+        if session is not None:
+            discard(client, session)
+    finish(client, task, environment, names=names, **options)
+    out.note("what scripts did in servers since is not undone")
+
+
+def begin_restoring(client: Client, name: str, number: int) -> None:
+    """`vetro env restore --draft`: a draft that is that state."""
     environment = find.environment(client, name)
     session = client.post(f"/environments/{environment['id']}/states/{number}/restore")
     label = environment["name"]

@@ -119,7 +119,12 @@ class Rows:
 
 def scope_of(project_id: str) -> Q:
     """The enabled packages that the project sees."""
-    return Q(enabled=True) & (Q(is_public=True) | Q(project_id=project_id))
+    return Q(enabled=True) & seen_by(project_id)
+
+
+def seen_by(project_id: str) -> Q:
+    """The packages that the project sees, disabled ones with them."""
+    return Q(is_public=True) | Q(project_id=project_id)
 
 
 def _parts(items: list[str]) -> Iterable[list[str]]:

@@ -225,6 +225,7 @@ CLOSED: list[tuple[str, str, str, Any]] = [
     ("plan_environment", "POST", "/v2/sessions/S/plan", None),
     ("show_history", "GET", "/v2/environments/E/states", None),
     ("show_history", "GET", "/v2/environments/E/states/0", None),
+    ("show_history", "GET", "/v2/environments/E/lock", None), ("show_history", "GET", "/v2/environments/E/why", None),
     ("show_history", "GET", "/v2/environments/E/diff?from=0", None), ("list_audit", "GET", "/v2/audit", None),
     ("import_from_address", "POST", "/v2/packages/import", {"url": "http://localhost/x.zip"}),
     ("upload_package", "POST", "/v2/packages/import", {"url": "http://localhost/x.zip"}),

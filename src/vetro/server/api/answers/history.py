@@ -11,7 +11,7 @@ from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, place, zoned
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
-from vetro.server.environments import history, lookup, queries, redaction
+from vetro.server.environments import explanation, history, lookup, queries, redaction
 from vetro.server.environments.models import State
 
 
@@ -41,6 +41,18 @@ def compare_states(caller: Caller, environment_id: str, older: int, newer: int |
     secrets = redaction.of_roots(caller, found, *roots)
     items = history.compare(caller, environment_id, older, number, as_diff(secrets))
     return {"items": [item.as_json() for item in items]}
+
+
+def show_lock(caller: Caller, environment_id: str, *, state: int | None = None) -> dict[str, Any]:
+    """The packages with which a state was deployed, the newest without ``state``: {digest, state, lock}."""
+    number, lock = explanation.lock_of(caller, lookup.environment(caller, environment_id), state)
+    return {"digest": lock.digest(), "state": number, "lock": lock.as_json()}
+
+
+def explain_packages(caller: Caller, environment_id: str, *, package: str = "", version: str = "") -> dict[str, Any]:
+    """Why the environment has its packages, or one of them; what keeps a version out that it does not have."""
+    found = explanation.why(caller, lookup.environment(caller, environment_id), package, version)
+    return explanation.as_json(found)
 
 
 def restore_state(caller: Caller, environment_id: str, number: int) -> dict[str, Any]:

@@ -119,6 +119,11 @@ def _facts(tree: FileTree, strict: bool) -> dict[str, Any]:
     if errors:
         raise ManifestError(problems)
     facts = _of_manifest(manifest) if broken is not None else _of_package(package, manifest)
+    facts["required_lines"] = {
+        name: manifest.positions[f"Require.{name}"].line
+        for name in manifest.requirements
+        if f"Require.{name}" in manifest.positions
+    }
     facts["findings"] = [finding(p, tree.location) for p in problems]
     facts["content"] = content_of(tree)
     facts["changes"] = [release.as_json() for release in read_changes(tree, manifest.version)[0]]

@@ -13,9 +13,11 @@ from vetro.model.environment import root_of
 from vetro.model.header import id_of, label_of
 from vetro.model.tree import objects
 from vetro.server.accounts.models import User
+from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import history as past
+from vetro.server.environments import plan as planning
 from vetro.server.environments import redaction
 from vetro.server.environments.models import State
 from vetro.server.web.environment_page import open_page, shown_changes
@@ -78,15 +80,16 @@ def compare(request: HttpRequest, caller: Caller, environment: str) -> HttpRespo
 
 @page("POST", rule="update_environment")
 def restore(request: HttpRequest, caller: Caller, environment: str, number: int) -> HttpResponse:
-    """A new draft that is an earlier state."""
+    """A new draft that is an earlier state, with its packages; then its plan, which asks whether to deploy it."""
     before = open_page(caller, environment)
-    past.restore(caller, environment, number)
-    messages.success(
-        request, _("State %s is your draft now. Look at the changes, then deploy to make it so again.") % number
-    )
+    session = past.restore(caller, environment, number)
+    messages.success(request, _("State %s is your draft now, with the packages that it had.") % number)
     if before.session is not None and before.changes and not before.found.busy:
         messages.info(request, _("The draft that you had is set aside. Discard this one to come back to it."))
-    return go(request, f"/app/environments/{environment}/changes")
+    if not allows(caller, "plan_environment"):
+        return go(request, f"/app/environments/{environment}/changes")
+    task = planning.plan(caller, environment, session.id)
+    return go(request, f"/app/environments/{environment}/plans/{task.id}")
 
 
 def _number(text: str | None) -> int | None:
