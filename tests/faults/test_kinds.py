@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.faults.harness import Case, model, package
-from tests.support.fuzzing import every
+from tests.support.fuzzing import EVERYTHING, every
 from vetro.engine.effect_kinds import KINDS, Answer, answer_of
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
@@ -157,3 +158,19 @@ def test_a_convergent_kind_of_a_plug_in_is_done_again(launcher: Launcher, tmp_pa
     assert said is not None
     assert (said["state"], said["result"]) == ("done", "made")
     assert case.world.done("test.convergent") == ["c", "c"]
+
+
+@pytest.mark.parametrize("do", ["make", "restore", "drop"])
+def test_tasks_for_snapshots_run_no_package(do: str, launcher: Launcher, tmp_path: Path) -> None:
+    """Also killed at each step they do it once, and leave the model alone; what they cannot do is named."""
+    task = Task("t", "snapshot", (str(tmp_path / "no such package"),), model(), args={"do": do, "name": "k"})
+    for number, step in enumerate(STEPS if do == "restore" or EVERYTHING else STEPS[3:4]):
+        case = Case(launcher, tmp_path / str(number), task)
+        said = case.work("worker", lambda at, name, key, step=step: name == step)  # type: ignore[misc]
+        said = said or case.work()
+        assert said is not None and said["state"] == "done", (step, said)
+        assert case.world.done("snapshot") == [f"{do} k"], step
+        assert said["model"] is None and (said["result"] is None) == (do != "make")
+    bad = Case(launcher, tmp_path / "bad", replace(task, args={"do": "undo", "name": "k"}))
+    said = bad.work()
+    assert said is not None and said["state"] == "failed" and "make, restore or drop" in said["error"]["message"]

@@ -113,6 +113,8 @@ class Performance:
             if self.task.kind == "questions":
                 self._answer_questions()
                 return {"t": "done", "model": None, "result": None}
+            if self.task.kind == "snapshot":
+                return {"t": "done", "model": None, "result": self._snapshot()}
             with WarningNotes(self.effects) as warnings:
                 self.packages = packages_of(self.task)
                 warnings.loaded(self.packages)
@@ -299,6 +301,13 @@ class Performance:
                     if event != "start":
                         return failed
         return failed
+
+    def _snapshot(self) -> Any:
+        """Kind ``snapshot``; the host refuses these effects to tasks that run packages."""
+        do, name = self.task.args.get("do"), self.task.args.get("name")
+        if do not in ("make", "restore", "drop"):
+            raise BadTask("'do' of a task of kind 'snapshot' is make, restore or drop")
+        return self.effects.perform("snapshot", f"snapshot.{do}", {"name": name})
 
     def _answer_questions(self) -> None:
         """Kind ``questions``: every answer is the argument of the effect that gets the next question, until none comes.

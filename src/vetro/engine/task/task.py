@@ -28,6 +28,9 @@ from typing import Any, Literal
 #: ``power``: starts and stops servers, as ``power`` says. Where its steps say what they are ``of`` (the action that was
 #: asked for), methods of the objects of ``model`` are called before and after them.
 #:
+#: ``snapshot``: the environment as a whole is kept, brought back, or let go of: ``args`` are ``do`` (make, restore,
+#: drop) and ``name``. No package is loaded, and the model stays as it is. The result is the answer of the effect.
+#:
 #: ``questions``: ``method`` names a function of the installation (`vetro.engine.installation.Installation.answering`)
 #: that answers one question after another; see `vetro.engine.query.query.Conversation`.
 Kind = Literal[
@@ -42,10 +45,11 @@ Kind = Literal[
     "lifecycle",
     "migrate",
     "power",
+    "snapshot",
     "questions",
 ]
 #: Kinds that leave a model or effects outside. Without a journal they cannot be run; see `vetro.engine.query.query`.
-LASTING = frozenset({"deploy", "action", "power"})
+LASTING = frozenset({"deploy", "action", "power", "snapshot"})
 
 
 @dataclass(frozen=True, slots=True)
