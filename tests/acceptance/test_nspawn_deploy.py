@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import time
 import urllib.request
@@ -128,6 +129,15 @@ Methods:
     Body:
       - $begin: !yaql "'#!/bin/sh\\necho nobody begins the agent > /dev/console\\nexit 0\\n'"
       - Return: $begin + super($, $.generateUserData()).first()
+"""
+
+#: What a newer shop has instead of the property `greeting`.
+NEWER = """\
+  motto:
+    Contract: $.string().notNull()
+
+  welcome:
+    Meta: {l:Renamed: {from: greeting, to: 2.0.0}}
 """
 
 
@@ -423,3 +433,37 @@ def test_what_servers_and_scripts_say(place: Place) -> None:
     assert word not in place.ok("logs", "e").stdout and "from-the-journal" in place.ok("logs", "e", "--journal").stdout
     place.ok("env", "destroy", "e")
     place.ok("env", "destroy", "x")
+
+
+@pytest.mark.campaign
+def test_a_shop_is_upgraded_by_one_answer_and_keeps_its_visitors(place: Place) -> None:
+    """Plan and upgrade take less than a minute; the servers stay, and what they know."""
+    command = ["deploy", str(EXAMPLES), "--class", "com.example.vetro.WebShop", "--env", "shop"]
+    place.ok(*command, "--driver", "nspawn", "--app", "web", "--set", "greeting=Good morning")
+    rows = place.data("env", "show", "shop")["components"]
+    address = next(row["addresses"] for row in rows if row["class"].endswith("WebShop"))
+    assert "Visitor number <strong>1<" in answer(f"http://{address}:8080/")
+    newer = place.folder / "newer"
+    shutil.copytree(EXAMPLES / "com.example.vetro.WebShop", newer)
+    manifest, shop = newer / "manifest.yaml", newer / "Classes" / "WebShop.yaml"
+    text = manifest.read_text("utf-8").replace("Version: 1.0.0", "Version: 2.0.0")
+    manifest.write_text(text.replace("Require:\n", "Require:\n  io.vetro: 1\n"), "utf-8")
+    text = shop.read_text("utf-8").replace("$.greeting", "$.welcome")
+    text = text.replace("  m: io.murano.metadata\n", "  m: io.murano.metadata\n  l: io.vetro.lifecycle\n")
+    shop.write_text(text.replace("  greeting:\n", NEWER), "utf-8")
+    place.ok("check", str(newer), "--require", str(EXAMPLES))
+
+    asked = place.refused("upgrade", "shop", "--to", str(newer))
+    assert asked.count("--set ") == 1 and "--set web.motto=VALUE" in asked and "--drop" not in asked
+    began = time.monotonic()
+    given = ["upgrade", "shop", "--to", str(newer), "--set", "web.motto=Onward"]
+    assert "2.0.0" in place.ok(*given, "--plan").output
+    place.ok(*given)
+    took = time.monotonic() - began
+    page = answer(f"http://{address}:8080/")
+    assert "<h1>Good morning</h1>" in page and "Visitor number <strong>2<" in page
+    kinds = [obj["?"]["type"] for obj in place.data("env", "show", "shop", "--model", "-1")["Objects"]["applications"]]
+    assert "com.example.vetro.WebShop/2.0.0@com.example.vetro.WebShop" in kinds
+    print(f"planned and upgraded in {took:.1f} s")
+    assert took <= 60
+    place.ok("env", "destroy", "shop")
