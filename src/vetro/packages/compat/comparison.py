@@ -139,7 +139,13 @@ def _successors(package: LoadedPackage, before: dict[str, Any], after: dict[str,
 
 
 def _asked_for(finding: Finding, old: Any, new: Any, classes: dict[str, Any]) -> bool:
-    """Whether a contract of the package takes the class by a base that it has lost."""
+    """Whether a contract of the package, or of the one that has the base, takes the class by a base that it has
+    lost."""
     kept = {one.name for one in new.ancestors}
-    lost = [one.name for one in old.ancestors[1:] if one.name not in kept]
-    return any(takes_class(kind, base) for kind in classes.values() for base in lost)
+    for base in old.ancestors[1:]:
+        if base.name in kept:
+            continue
+        theirs = (old.session.types.in_package(base.package, name) for name in base.package.classes)
+        if any(takes_class(kind, base.name) for kind in (*classes.values(), *theirs)):
+            return True
+    return False

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vetro.muranopl.contracts.model import Contract, OfClass, Owner, expressions
 from vetro.muranopl.errors import ContractSyntax, ContractViolation, MuranoError
+from vetro.muranopl.functions.dialects import level_of
 from vetro.yaql import ast
 from vetro.yaql.errors import LimitExceeded, VetroError
 from vetro.yaql.values import freeze
@@ -49,6 +52,30 @@ class Side:
         except MuranoError:
             return None
 
+    @property
+    def level(self) -> str:
+        """The dialect of its expressions."""
+        package: Any = self.kind.package
+        return level_of(package.format)
+
+    @cached_property
+    def code(self) -> str:
+        """Equal where the classes of two packages are the same, and what they require."""
+        package: Any = self.kind.package
+        texts = [f"{name} {package.read_class(name).text}" for name in sorted(package.classes)]
+        return hashlib.sha256(repr((texts, sorted(package.effective_requirements.items()))).encode()).hexdigest()
+
+    def calls_packages(self, node: ast.Node, *, objects: bool = False) -> bool:
+        """Whether an expression may call methods of classes, whose code may be another one in another version.
+
+        ``objects``: its value is an object.
+        """
+        extensions = self.kind.extension_names()
+        for part in ast.walk(node):
+            if isinstance(part, ast.MethodCall) and (part.name in extensions or _on_object(part.receiver, objects)):
+                return True
+        return False
+
     def take(self, contract: Contract, value: Any) -> Outcome:
         """What the contract makes of a value, as in a model that is loaded. Raises `TimeExceeded`."""
         known = self._compiled.get(id(contract))
@@ -58,10 +85,21 @@ class Side:
             self._compiled[id(contract)] = known
         try:
             return Outcome(True, known[1](freeze(value), None))
-        except (ContractSyntax, LimitExceeded):
+        except (ContractSyntax, LimitExceeded, RecursionError):
             return Outcome(None)
         except (ContractViolation, VetroError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError):
             return Outcome(False)
+
+
+def _on_object(node: ast.Node, objects: bool) -> bool:
+    """Whether what a method is called on may be an object or a class."""
+    while isinstance(node, (ast.Attribute, ast.MethodCall)):
+        node = node.receiver
+    if isinstance(node, ast.Variable):
+        return objects if node.name == "1" else True
+    if isinstance(node, ast.Call):
+        return node.name in ("this", "cast", "new", "find", "super")
+    return isinstance(node, (ast.Unary, ast.Binary)) and node.op == ":"
 
 
 def runs_alone(contract: Contract) -> bool:

@@ -30,6 +30,7 @@ from vetro.packages.compat.candidates import values_for
 from vetro.packages.compat.execution import Side, runs_alone, tried
 from vetro.packages.compat.predicates import Facts, follows, key, listed
 from vetro.packages.compat.ranges import lost_version
+from vetro.yaql import ast
 from vetro.yaql.parser import MURANO, parse
 
 #: Nested contracts that are related one by one; deeper ones are tried as a whole. Items of a list that is made up.
@@ -159,7 +160,8 @@ class Pair:
         if isinstance(contract, ContractExpression) and contract.chain is not None and not runs_alone(contract):
             steps = contract.chain.steps
             named = [step for step in steps if isinstance(step, OfClass) and step.name is not None]
-            if len(named) == 1 and not any(isinstance(step, Check) for step in steps):
+            free = not any(isinstance(step, Check) or (isinstance(step, Owner) and not step.owned) for step in steps)
+            if len(named) == 1 and free:
                 return True, {"?": {"type": _full_name(named[0].name, self.old)}}
         elif runs_alone(contract):
             taken = [value for value in values_for(contract) if self.old.take(contract, value).taken]
@@ -224,6 +226,10 @@ class Pair:
         other, wanted = _simple(after)
         if checks is None or wanted is None:
             return UNKNOWN
+        if self.old.level != self.new.level and (checks or wanted):
+            return UNKNOWN  # in another dialect the same text may say something else
+        if any(self.new.calls_packages(check) for check in wanted) and self.old.code != self.new.code:
+            return UNKNOWN
         alone = runs_alone(old) and runs_alone(new)
         if before.nullable and (wanted or not after.nullable):
             # Null goes by itself: what conditions say of it is found out by trying, where that can be done.
@@ -265,14 +271,18 @@ class Pair:
             other.template, other.default, other.version_spec, other.excluded is None,
         )  # fmt: skip
         known, wanted = (
-            {key(step.predicate, side.prefixes) for step in chain.steps if isinstance(step, Check) and step.predicate}
+            {
+                (key(step.predicate, side.prefixes), _meaning(step.predicate, side, objects=True))
+                for step in chain.steps
+                if isinstance(step, Check) and step.predicate
+            }
             for side, chain in ((self.old, old), (self.new, new))
         )
         owners = {step.owned for step in old.steps if isinstance(step, Owner)}
         if old.nullable and not new.nullable:
             return Relation(Verdict.REFUSED, None) if not known else UNKNOWN
         narrower = one.name is not None and other.name is not None and self._narrower(one.name, other.name)
-        if narrower and not known and not owners:
+        if narrower and not known and owners <= {True}:  # a definition is owned by whoever has it
             kind = self.old.class_named(one.name or "")
             written = one.name if kind is None else f"{kind.name}/{kind.version}" if self._outdated(kind) else kind.name
             return Relation(Verdict.REFUSED, {"?": {"type": written}})
@@ -348,15 +358,23 @@ def contract_key(contract: Contract, side: Side) -> object:
         return "literal", repr(contract.value)
     chain = contract.chain
     if chain is None or not chain.plain:
-        return "expression", key(contract.node, side.prefixes), side.kind.name if _names_classes(contract) else ""
-    return "chain", tuple(_step_key(step, side) for step in chain.steps)
+        names = side.kind.name if _names_classes(contract) else ""
+        objects = chain is None or any(isinstance(step, OfClass) for step in chain.steps)
+        return "expression", key(contract.node, side.prefixes), names, _meaning(contract.node, side, objects=objects)
+    objects = any(isinstance(step, OfClass) for step in chain.steps)
+    return "chain", tuple(_step_key(step, side, objects) for step in chain.steps)
+
+
+def _meaning(node: ast.Node, side: Side, *, objects: bool = False) -> tuple[str, str]:
+    """What else than its text says what an expression means."""
+    return side.level, side.code if side.calls_packages(node, objects=objects) else ""
 
 
 def _names_classes(contract: ContractExpression) -> bool:
     return contract.chain is None or any(isinstance(step, OfClass) for step in contract.chain.steps)
 
 
-def _step_key(step: Any, side: Side) -> object:
+def _step_key(step: Any, side: Side, objects: bool) -> object:
     if isinstance(step, Convert):
         return "convert", step.name
     if isinstance(step, NotNull):
@@ -364,7 +382,9 @@ def _step_key(step: Any, side: Side) -> object:
     if isinstance(step, Owner):
         return "owner", step.owned
     if isinstance(step, Check):
-        return "check", None if step.predicate is None else key(step.predicate, side.prefixes)
+        if step.predicate is None:
+            return "check", None
+        return "check", key(step.predicate, side.prefixes), _meaning(step.predicate, side, objects=objects)
     assert isinstance(step, OfClass)
     names = tuple((_full_name(name, side), _required(name, side)) for name in (step.name, step.default))
     excluded = None if step.excluded is None else key(step.excluded, side.prefixes)

@@ -6,7 +6,7 @@ it may give only what the old one gave. Names that begin with ``_`` are internal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -63,16 +63,30 @@ class ClassRules:
         yield from self._class()
         for name, prop in self.old.own_properties.items():
             if not name.startswith("_"):
-                yield from self._in_time(self._property(prop.decl), f".{name}", old=prop.decl)
+                yield from self._in_time(self._property(prop), f".{name}", old=prop.decl)
+        for name, inherited in self._overridden("own_properties", _property):
+            yield from self._in_time(self._property(inherited), f".{name}", old=inherited.decl)
         for name, prop in self.new.own_properties.items():
             if not name.startswith("_") and _property(self.old, name) is None and name not in self._renamed.values():
                 yield from self._in_time(self._new_property(prop.decl), f".{name}", new=prop.decl)
         for name, method in self.old.own_methods.items():
             if not name.startswith("_") and name != ".destroy" and method.decl is not None:
                 yield from self._in_time(self._method(method), f"::{name}", old=method.decl)
+        for name, inherited in self._overridden("own_methods", _method):
+            if inherited.decl is not None and not name.startswith("."):
+                yield from self._in_time(self._method(inherited), f"::{name}", old=inherited.decl)
+        if (made := self.new.own_methods.get(".init")) is not None and ".init" not in self.old.methods:
+            yield from self._in_time(self._constructor(made.decl), "::.init", new=made.decl)
         for name, method in self.new.own_methods.items():
             if not name.startswith(("_", ".")) and method.decl is not None and name not in self.old.methods:
                 yield self._found("CMP150", Level.MINOR, Text("is new"), f"::{name}", new=method.decl.position)
+
+    def _overridden(self, own: str, find: Callable[[Any, str], Any]) -> Iterator[tuple[str, Any]]:
+        """Members that the old class inherited and the new one declares itself."""
+        for name in getattr(self.new, own):
+            inherited = None if name.startswith("_") or name in getattr(self.old, own) else find(self.old, name)
+            if inherited is not None:
+                yield name, inherited
 
     def _in_time(self, found: Iterator[Finding], member: str, **decl: Any) -> Iterator[Finding]:
         """What is found of one member; that nobody knows, where it does not end."""
@@ -106,8 +120,22 @@ class ClassRules:
             if base.name not in kept:
                 text = Text("no longer extends {base}; who asks for one refuses it", base=base.name)
                 yield self._found("CMP102", Level.MAJOR, text, **places)
+                yield from self._lost_with(base, places)
         if after.usage is before.usage and before.usage.value == "Meta":
             yield from self._meta_class(places)
+
+    def _lost_with(self, base: Any, places: dict[str, Any]) -> Iterator[Finding]:
+        """Members that went with a base."""
+        for name, prop in base.own_properties.items():
+            shared = prop.decl.usage is not PropertyUsage.RUNTIME and not name.startswith("_")
+            if shared and _property(self.new, name) is None and name not in self.old.own_properties:
+                text = Text("is gone, with base {base}", base=base.name)
+                yield self._found("CMP110", Level.MAJOR, text, f".{name}", **places)
+        for name, method in base.own_methods.items():
+            public = method.decl is not None and method.decl.public
+            if public and name not in self.old.own_methods and _method(self.new, name) is None:
+                text = Text("is gone, with base {base}", base=base.name)
+                yield self._found("CMP130", Level.MAJOR, text, f"::{name}", **places)
 
     def _meta_class(self, places: dict[str, Any]) -> Iterator[Finding]:
         before, after = self.old.decl, self.new.decl
@@ -118,13 +146,14 @@ class ClassRules:
 
     # -- properties ----------------------------------------------------------------------------------------------------
 
-    def _property(self, before: PropertyDecl) -> Iterator[Finding]:
+    def _property(self, prop: Any) -> Iterator[Finding]:
+        before: PropertyDecl = prop.decl
         member, found = f".{before.name}", _property(self.new, self._renamed.get(before.name, before.name))
         if found is None:
             yield self._found("CMP110", Level.MAJOR, Text("is gone"), member, before.position)
             return
         after: PropertyDecl = found.decl
-        pair = Pair(self.pair.old, Side(found.declaring))
+        pair = Pair(Side(prop.declaring), Side(found.declaring))
         places: dict[str, Any] = {"old": before.position, "new": after.position}
         if before.name != after.name:
             text = Text("is called {new} now; environments are upgraded", new=after.name)
@@ -217,11 +246,10 @@ class ClassRules:
     def _method(self, method: Any) -> Iterator[Finding]:
         name, before = method.name, method.decl
         member = f"::{name}"
-        try:
-            found = self.new.find_method(name)
-        except MuranoError:
-            found = None
-        if found is None or (found.decl is None and found.native is None):
+        found = _method(self.new, name)
+        if found is None and name == ".init" and not before.arguments:
+            return  # nobody gave it anything
+        if found is None:
             yield self._found("CMP130", Level.MAJOR, Text("is gone"), member, before.position)
             return
         if found.decl is None:
@@ -235,7 +263,7 @@ class ClassRules:
         ):
             text = Text("was {before} and is {after}", before=before.usage.value, after=after.usage.value)
             yield self._found("CMP132", Level.MAJOR, text, member, **places)
-        pair = Pair(self.pair.old, Side(found.declaring))
+        pair = Pair(Side(method.declaring), Side(found.declaring))
         for finding in self._arguments(pair, before, after):
             # Methods of sessions are called by code that moves along, most of the time.
             inner = finding.level is Level.MAJOR and not before.public and not before.static and name != ".init"
@@ -260,9 +288,17 @@ class ClassRules:
         for name in new.keys() - {one.name for one in before.arguments}:
             yield self._new_argument(new[name][1], f"{member}({name})")
 
+    def _constructor(self, decl: Any) -> Iterator[Finding]:
+        """What has to be given to make an object that needed nothing."""
+        for argument in () if decl is None else decl.arguments:
+            found = self._new_argument(argument, f"::.init({argument.name})")
+            if found.level is Level.MAJOR:
+                yield found
+
     def _new_argument(self, argument: ArgumentDecl, member: str) -> Finding:
-        if argument.usage is ArgumentUsage.STANDARD and argument.default is NO_DEFAULT:
-            text = Text("is new and has to be given: it has no default")
+        needed = argument.usage is ArgumentUsage.STANDARD and argument.default is NO_DEFAULT
+        if needed and refuses_null(argument.contract, self.pair.new):
+            text = Text("is new and has to be given: it has no default and takes no null")
             return self._found("CMP115", Level.MAJOR, text, member, new=argument.position)
         return self._found("CMP119", Level.MINOR, Text("is new"), member, new=argument.position)
 
@@ -310,6 +346,15 @@ def _property(kind: Any, name: str) -> Any:
         return kind.find_property(name)
     except MuranoError:  # declared twice: whoever reads it fails
         return None
+
+
+def _method(kind: Any, name: str) -> Any:
+    """The method of a class; None where there is none."""
+    try:
+        found = kind.find_method(name)
+    except MuranoError:
+        return None
+    return None if found is None or (found.decl is None and found.native is None) else found
 
 
 def _usage(decl: Any) -> str:

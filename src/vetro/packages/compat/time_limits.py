@@ -34,7 +34,7 @@ class TimeLimits:
         try:
             with Alarm(min(left, self._each), self._expire, switching):
                 found = list(find())
-        except TimeExceeded:
+        except (TimeExceeded, RecursionError):
             found = [late()]
         finally:
             for run in self._runs:
