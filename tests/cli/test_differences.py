@@ -21,12 +21,14 @@ def test_who_only_holds_something_else_is_not_told_of(capsys: pytest.CaptureFixt
         change("changed", ("applications", [], [child]), id="root"),
         change("changed", ("applications", [], [child]), ("name", "a", "b"), id="renamed"),
         change("changed", ("ports", [], [80]), id="other"),
+        change("changed", ("password", "***", "***"), id="secret"),
         change("created", ("port", None, 80), id="new"),
     ]
     print_changes(items, "table")
     said = capsys.readouterr().out
     assert "root" not in said and "applications" not in said
-    assert [line.split()[1] for line in said.splitlines() if not line.startswith(" ")] == ["renamed", "other", "new"]
+    named = [line.split()[1] for line in said.splitlines() if not line.startswith(" ")]
+    assert named == ["renamed", "other", "secret", "new"]
     assert 'name: "a" -> "b"' in said and "ports: [] -> [80]" in said
     print_changes(items, "json")
     assert "applications" in capsys.readouterr().out, "data is told in full"

@@ -238,7 +238,7 @@ def test_no_server_of_others_is_switched(neighbours: Neighbours, action: str) ->
     ids = [value for name, value in neighbours.foreign.items() if name.endswith("server id")]
     assert len(ids) == 2
     told = neighbours.ask("server.power", {"action": action, "servers": ids})
-    assert told == {"failed": {id: f"there is no server '{id}'" for id in ids}}
+    assert told == {"failed": {id: f"there is no server '{id}'" for id in ids}, "left": []}
     neighbours.untouched(action)
 
 

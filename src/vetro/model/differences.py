@@ -103,8 +103,9 @@ def _versioned(told: Property) -> bool:
 
 
 def contains_only(old: Any, new: Any) -> bool:
-    """Whether two values of a property differ in nothing but the objects that they hold."""
-    return bool(_hollow(old) == _hollow(new))
+    """Whether two values of a property differ in nothing but the objects that they hold. Two that look the same differ
+    in what is not shown of them: they are secret."""
+    return bool(old != new and _hollow(old) == _hollow(new))
 
 
 def _hollow(value: Any) -> Any:

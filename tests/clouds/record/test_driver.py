@@ -301,6 +301,9 @@ def test_what_is_forgotten_is_in_no_file_while_others_have_it_open(up: Callable[
     channel.close()
     files = sorted(world.folder.glob("*.db*"))
     assert any(b"Horse-battery" in path.read_bytes() for path in files) and len(other.plans(OWNER)) == 3
+    ((server,),) = world.driver.store.rows("SELECT id FROM servers")
+    world.driver.put_file(server, "/root/word", b"Horse-battery")
+    world.cloud.snapshot(OWNER, "before")
     world.cloud.forget(OWNER)
     world.cloud.forget(OWNER)
     assert [path.name for path in sorted(world.folder.glob("*.db*")) if b"Horse-battery" in path.read_bytes()] == []
@@ -318,3 +321,23 @@ def test_who_reads_keeps_the_journal_from_being_emptied_for_a_while_only(up: Cal
         world.cloud.forget(OWNER)
         assert time.monotonic() - begun < 60
     assert world.cloud.stacks(OWNER) == []
+
+
+def test_a_file_of_an_earlier_version_loses_what_nobody_has_any_more(up: Callable[..., World]) -> None:
+    """It kept plans of environments that were gone, and what was dropped stayed in free pages."""
+    world = up()
+    ask(world, plan(text="passwd of-the-living"), "1")
+    path, values = world.folder / "record.db", ("p", "gone", "q", "1", "", json.dumps(plan(text="passwd of-the-gone")))
+    world.cloud.close()
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("PRAGMA secure_delete = OFF")  # some builds of SQLite begin with it
+        fields = "INSERT INTO plans (project, environment, queue, id, name, body, reply_to, at)"
+        file.execute(f"{fields} VALUES (?, ?, ?, ?, ?, ?, '', 0)", values)
+        file.execute("CREATE TABLE big AS SELECT 'passwd of-long-ago' || hex(zeroblob(9000)) AS text")
+        file.execute("DROP TABLE big")
+        file.execute("PRAGMA user_version = 2")
+    assert all(word in path.read_bytes() for word in (b"of-the-living", b"of-the-gone", b"of-long-ago"))
+    with contextlib.closing(RecordDriver(world.folder)) as driver:
+        assert [found.id for found in driver.plans()] == ["1"]
+        files = b"".join(one.read_bytes() for one in world.folder.glob("record.db*"))
+    assert b"of-the-living" in files and b"of-the-gone" not in files and b"of-long-ago" not in files

@@ -46,6 +46,14 @@ CREATE TABLE snapshot_files (
 """
 
 
+#: Earlier versions kept what environments were told that have no servers any more.
+_GONE = ";".join(
+    f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM servers WHERE servers.project = {table}.project"
+    f" AND servers.environment = {table}.environment AND servers.status != 'DELETED')"
+    for table in ("plans", "results")
+)
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedPlan:
     """A plan that was sent, and how it was answered."""
@@ -73,8 +81,9 @@ class RecordStore(StateFile):
 
     _purpose = "for recording"
     _schema = _SCHEMA + _SNAPSHOTS
-    _version = 2
-    _upgrades: Mapping[int, str] = {1: _SNAPSHOTS}
+    _version = 3
+    _upgrades: Mapping[int, str] = {1: _SNAPSHOTS, 2: _GONE}
+    _compact = True
 
     def __init__(self, path: Path) -> None:
         """Opens or makes it. Raises `StateUnusable`."""
@@ -113,8 +122,9 @@ class RecordStore(StateFile):
         owner = (project, environment)
         mine = "(SELECT id FROM servers WHERE project = ? AND environment = ?)"
         with self.transaction():
-            for table, column in (("configs", "server"), ("files", "server"), ("calls", "id")):
-                self.run(f"DELETE FROM {table} WHERE {column} IN {mine}", owner)
+            for table in ("configs", "files", "snapshots", "snapshot_files"):
+                self.run(f"DELETE FROM {table} WHERE server IN {mine}", owner)
+            self.run(f"DELETE FROM calls WHERE id IN {mine}", owner)
             for table in ("plans", "results", "servers"):
                 self.run(f"DELETE FROM {table} WHERE project = ? AND environment = ?", owner)
         self.purge()

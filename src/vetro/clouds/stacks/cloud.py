@@ -123,6 +123,11 @@ class StackCloud:
 
     def forget(self, owner: Owner) -> None:
         """See `KeepsRecords.forget`."""
+        kept = self._database.row(
+            "SELECT name FROM snapshots WHERE project = ? AND environment = ?", (owner.project, owner.environment)
+        )
+        if kept is not None:
+            self.drop(owner, kept[0])
         for stack in self._stacks.list(owner):
             self.delete_stack(owner, stack.region, stack.name)
         if isinstance(self.driver, Recorder):

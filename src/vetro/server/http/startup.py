@@ -48,7 +48,8 @@ def prepare(settings: Config, say: Callable[[str], None] = lambda text: None) ->
     checked_settings(settings)
     check_cloud(settings)
     prepare_static(settings)
-    schema.migrate(say=say)
+    if schema.migrate(say=say):
+        say("storing the standard packages …")
     require_keys(settings)
     _warn_of_archives(settings)
     # Servers on several machines may start for the first time at once.

@@ -76,6 +76,7 @@ def serve(config: Config, ready_file: Path | None = None, say: Callable[[str], N
         }
         try:
             link = _prepare(environment, say)
+            say(f"starting the service (workers: {config['worker.embedded']}) …")
             children += _children(config, environment)
             try:
                 return _run(config, children, stop, link, ready_file, say, folder)

@@ -37,6 +37,8 @@ class StateFile:
     _upgrades: Mapping[int, str] = {}
     #: Further settings of the connection.
     _pragmas: tuple[str, ...] = ()
+    #: Whether a file of an earlier version is written anew, without its free pages.
+    _compact = False
 
     def __init__(self, path: Path) -> None:
         """Opens or makes the file. Raises `StateUnusable`."""
@@ -77,6 +79,10 @@ class StateFile:
                     run(statement)
             if found != self._version:
                 run(f"PRAGMA user_version = {self._version}")
+        if self._compact and 0 < found < self._version:
+            with contextlib.suppress(sqlite3.OperationalError):  # others are at work: what is free is used up by and by
+                run("VACUUM")
+                self.purge()
 
     def _ended(self) -> None:
         """Called when the outermost transaction has ended, with the lock held."""
