@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.server.environments.conftest import Garden
+from tests.server.web.conftest import signed_in
 from vetro.model.tree import by_id
 from vetro.server.catalog.service import import_packages
 from vetro.server.environments import history, packages, upgrades
@@ -88,9 +89,10 @@ def one() -> bytes:
     )
 
 
-def two(port: str = "$old.port + 1000", version: str = "2.0.0") -> bytes:
+def two(port: str = "$old.port + 1000", version: str = "2.0.0", changes: str = "") -> bytes:
     manifest = MANIFEST.format(version=version, name="Store", parts="2")
-    return packed(manifest=manifest, Classes__Shop=STORE % port, Classes__Till=TILL)
+    more = {"changes": changes} if changes else {}
+    return packed(manifest=manifest, Classes__Shop=STORE % port, Classes__Till=TILL, **more)
 
 
 @pytest.fixture
@@ -246,3 +248,14 @@ def test_the_api_says_the_same(shop: Garden, ann: Any) -> None:
     assert Session.objects.get(id=session.id).draft == drafted
     for wrong in ({"to": {"test.shop": 2}}, {"answers": []}, {"other": 1}, {"drops": [1]}):
         assert ann.post(path, wrong).status_code == 400
+
+
+def test_components_say_that_there_is_something_newer(shop: Garden, ann: Any) -> None:
+    page = signed_in(ann).get(f"/app/environments/{shop.id}/").content.decode()
+    assert 'data-newer="2.0.0"' in page and "bg-warning-subtle" in page and "2.0.0 available" in page
+    changes = "- {Version: 2.0.1, Changes: [{Kind: security, Text: a}]}\n- {Version: 1.0.0, Changes: []}\n"
+    import_packages(ann.caller, [two(version="2.0.1", changes=changes)])
+    page = signed_in(ann).get(f"/app/environments/{shop.id}/").content.decode()
+    assert 'data-newer="2.0.1"' in page and "bg-danger-subtle" in page
+    offer = next(one for one in upgrades.offers(ann.caller, shop.id) if one.package == "test.shop")
+    assert [one["version"] for one in offer.changes] == ["2.0.1"] and offer.security

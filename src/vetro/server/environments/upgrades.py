@@ -7,7 +7,7 @@ Deploying it is deploying a session.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db import transaction
@@ -55,6 +55,13 @@ class Offer:
     #: The newest one, and all that are newer than each that is used, newest first.
     to: str
     versions: tuple[str, ...]
+    #: What is new since the highest that is used, as `vetro.packages.changelog.Release.as_json` has it.
+    changes: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def security(self) -> bool:
+        """Whether something that is new makes it safer."""
+        return any(one["kind"] == "security" for release in self.changes for one in release["changes"])
 
     @property
     def bump(self) -> str:
@@ -95,8 +102,23 @@ def bump(old: Version, new: Version) -> str:
 
 def offers(caller: Caller, environment_id: str) -> list[Offer]:
     """The packages of an environment's objects of which its project sees a newer release, by name."""
-    found = queries.get(caller, environment_id, model=True)
-    return _offers(found, packages.pinned(found.id))
+    return offers_of(queries.get(caller, environment_id, model=True))
+
+
+def offers_of(found: queries.Found) -> list[Offer]:
+    """The same for an environment that was read with its model."""
+    found_offers = _offers(found, packages.pinned(found.id))
+    if not found_offers:
+        return []
+    scope = scope_of(found.project_id)
+    rows = Package.objects.filter(scope, fqn__in=[one.package for one in found_offers], prerelease=False)
+    told = {(fqn, version): changes for fqn, version, changes in rows.values_list("fqn", "version", "changes")}
+    return [replace(one, changes=_since(one, told.get((one.package, one.to)) or ())) for one in found_offers]
+
+
+def _since(offer: Offer, releases: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    used = version_key(parse_version(offer.used[-1]))
+    return tuple(one for one in releases if version_key(parse_version(one["version"])) > used)
 
 
 def _offers(found: queries.Found, pinned: Sequence[LockedPackage], beside: Sequence[LockedPackage] = ()) -> list[Offer]:

@@ -21,7 +21,17 @@ from vetro.model.tree import by_id, objects
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
-from vetro.server.environments import drafts, fixed_properties, limits, lookup, packages, power, queries, redaction
+from vetro.server.environments import (
+    drafts,
+    fixed_properties,
+    limits,
+    lookup,
+    packages,
+    power,
+    queries,
+    redaction,
+    upgrades,
+)
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.power_steps import machines
 from vetro.server.tasks.models import Event
@@ -145,6 +155,13 @@ class EnvironmentPage:
         """Ids of the components that have servers of their own."""
         waves = machines(self.deployed) if self.found.version else ()
         return frozenset(machine.component for wave in waves for machine in wave)
+
+    @cached_property
+    def offers(self) -> dict[str, upgrades.Offer]:
+        """The packages of its objects of which there is a newer release, by name; none while a task works on it."""
+        if self.found.busy or not self.found.version:
+            return {}
+        return {offer.package: offer for offer in upgrades.offers_of(self.found)}
 
     def labels(self) -> Mapping[str, str]:
         """Id -> name of every object, of both models."""

@@ -18,7 +18,7 @@ _MOST = 1000
 def list_upgrades(caller: Caller, environment_id: str) -> dict[str, Any]:
     """The packages of an environment's objects of which there is a newer release."""
     found = upgrades.offers(caller, lookup.environment(caller, environment_id))
-    return {"items": [{**asdict(offer), "bump": offer.bump} for offer in found]}
+    return {"items": [{**asdict(offer), "bump": offer.bump, "security": offer.security} for offer in found]}
 
 
 def upgrade_environment(

@@ -10,6 +10,7 @@ from pydantic import StringConstraints
 
 from vetro.server.api.answers import upgrades as answers
 from vetro.server.api.v2.access import who
+from vetro.server.api.v2.packages import ReleaseShown
 from vetro.server.api.v2.routes import Answer, Routes, created
 from vetro.server.api.v2.sessions import SessionShown
 from vetro.server.api.v2.shapes import Given, Short
@@ -27,6 +28,8 @@ class OfferShown(Schema):
     to: str = Field(description="The newest.")
     versions: list[str] = Field(description="All that are newer, newest first.")
     bump: str = Field(description="patch, minor, breaking: by the numbers.")
+    security: bool = Field(description="Whether a change since then is one of security.")
+    changes: list[ReleaseShown] = Field(description="What is new since the highest version that is used.")
 
 
 class Offers(Schema):

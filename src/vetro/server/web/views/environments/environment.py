@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from vetro.model.copies import renewed, undeployed
 from vetro.model.environment import applications_of
-from vetro.model.header import class_of, id_of, label_of, label_of_type, type_of
+from vetro.model.header import class_of, id_of, label_of, label_of_type, parse_type_text, type_of
 from vetro.model.secrets import conceal, is_mark, masked, without
 from vetro.model.tree import find, objects
 from vetro.server.caller import Caller
@@ -92,6 +92,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
                 "removed": removed,
                 "state": _state(env_page, own, removed, newest.get(own)),
                 "health": health.get(own),
+                "newer": None if removed else env_page.offers.get(parse_type_text(type_of(item)).package or ""),
                 "addresses": [] if removed else of_component(conceal(item, env_page.secrets), env_page.classes),
                 "report": newest.get(own),
                 "powered": own in powered and not removed,
