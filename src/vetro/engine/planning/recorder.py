@@ -1,9 +1,9 @@
 """`make`: the cloud of a plan: a recorder in a folder of its own that begins with what the environment has.
 
 It runs in the effects host's process (`vetro.engine.host.config`, a cloud of kind ``module:function``), which knows
-nothing of the database of the service. The state of a cloud around a driver is copied, other clouds are asked; the
-states of servers come from the real cloud. Nothing there is changed. Settings: ``folder``, ``real`` (the settings of
-the real cloud), ``owner`` (that of the real environment).
+nothing of the database of the service. Of the state of a cloud around a driver a slice is copied, other clouds are
+asked; the states of servers come from the real cloud. Nothing there is changed. Settings: ``folder``, ``real`` (the
+settings of the real cloud), ``owner`` (that of the real environment).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.clouds.stacks.specs import user_data_id
 from vetro.clouds.stacks.state.inventory import fixed_id
+from vetro.clouds.stacks.state.slices import copy_slice
 from vetro.clouds.stacks.types.ports import auto_port_id
 from vetro.engine.host.config import cloud_of, quotas_of
 from vetro.engine.planning.names import CHOSEN, Names
@@ -163,17 +164,11 @@ def _settings(real: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _copy(real: Mapping[str, Any], owner: Owner, folder: Path) -> None:
-    """The state of a cloud, and that of its servers as its driver sees them."""
+    """What the environment has to know of the state of a cloud, and of its servers as its driver sees them."""
     source = Path(real["directory"]) / "cloud.db"
     if not source.exists():
         return
-    target = folder / "cloud.db"
-    target.touch(0o600)
-    with (
-        closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True, timeout=30)) as theirs,
-        closing(sqlite3.connect(target)) as ours,
-    ):
-        theirs.backup(ours)
+    copy_slice(source, folder / "cloud.db", owner)
     with opened(folder, real) as cloud:
         known = cloud.agents()
         states: Mapping[str, str] = {}

@@ -98,6 +98,11 @@ class Database(StateFile):
         self.elsewhere: Elsewhere | None = None
         super().__init__(path)
 
+    @classmethod
+    def version(cls) -> int:
+        """That of the tables."""
+        return cls._version
+
     def _prepare(self) -> None:
         super()._prepare()
         reservations.prepare(self)

@@ -1,0 +1,74 @@
+"""`copy_slice`: of the state of a cloud what the plan of one environment has to know.
+
+That is all of the environment, what its project and everybody share, and of others what is taken: addresses, blocks,
+names of stacks, amounts that count against quotas. What others consist of stays out: it is most of a cloud.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from vetro.clouds.interface import Owner
+from vetro.clouds.stacks.state.database import Database
+
+_OWN = "project = :project AND environment = :environment"
+_OWN_STACKS = f"stack IN (SELECT id FROM source.stacks WHERE {_OWN})"
+_ROUTERS = "SELECT id FROM source.records WHERE kind = 'router' AND project IN ('', :project)"
+_NETWORKS = f"SELECT id FROM source.records WHERE kind = 'network' AND {_OWN}"
+#: Table -> the rows of it that are copied.
+_ROWS: Mapping[str, str] = {
+    "meta": "1",
+    # Kinds that others of the project cannot name stay out, but for ports that hold something of the environment.
+    "records": f"project = '' OR ({_OWN}) OR (project = :project AND (environment = '' OR kind NOT IN"
+    " ('server', 'port', 'floatingip', 'config', 'deployment', 'wait_handle')"
+    f" OR (kind = 'port' AND (parent IN ({_NETWORKS}) OR holder IN ({_ROUTERS})))))",
+    "addresses": "subnet IN (SELECT id FROM main.records WHERE kind = 'subnet')",
+    "plans": "1",
+    "leases": "1",
+    "queues": "project = :project AND server IN (SELECT id FROM main.records WHERE kind = 'server')",
+    "stacks": "project = :project",
+    "parts": _OWN_STACKS,
+    "resources": _OWN_STACKS,
+    "outputs": _OWN_STACKS,
+    "snapshots": "project = :project",
+    "snapshot_rows": "project = :project OR part NOT IN ('parts', 'resources', 'outputs')",
+    "reserved": "0",
+}
+#: What the project has reserved: thing by thing for the environment, all others in one sum.
+_RESERVED = """
+INSERT INTO main.reserved (id, quota, project, stack, amount)
+    SELECT r.id, r.quota, r.project, r.stack, r.amount FROM source.reserved r WHERE r.project = :project
+        AND (r.stack IN (SELECT id FROM main.stacks WHERE environment = :environment)
+            OR r.id IN (SELECT id FROM main.records WHERE environment = :environment));
+INSERT INTO main.reserved (id, quota, project, stack, amount)
+    SELECT 'others', r.quota, r.project, '', sum(r.amount) FROM source.reserved r WHERE r.project = :project
+        AND NOT EXISTS (SELECT 1 FROM main.reserved o WHERE o.id = r.id AND o.quota = r.quota) GROUP BY r.quota
+"""
+
+
+def copy_slice(source: Path, target: Path, owner: Owner) -> None:
+    """Makes the file ``target`` with the slice of an environment; ``source`` is only read, as it is at one moment.
+
+    A file of an earlier version is copied as a whole: `Database` brings it up to date when it is opened.
+    """
+    target.touch(0o600)
+    with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True, timeout=30)) as theirs:
+        tables = {name for (name,) in theirs.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if theirs.execute("PRAGMA user_version").fetchone()[0] != Database.version() or tables != _ROWS.keys():
+            with closing(sqlite3.connect(target)) as ours:
+                theirs.backup(ours)
+            return
+    Database(target).close()
+    values = {"project": owner.project, "environment": owner.environment}
+    with closing(sqlite3.connect(target, uri=True, timeout=30, isolation_level=None)) as ours:
+        ours.execute("PRAGMA synchronous = OFF")  # whoever loses it begins the plan anew
+        ours.execute("ATTACH ? AS source", (f"{source.as_uri()}?mode=ro",))
+        ours.execute("BEGIN")
+        for table, rows in _ROWS.items():
+            ours.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {rows}", values)
+        for statement in _RESERVED.split(";"):
+            ours.execute(statement, values)
+        ours.execute("COMMIT")
