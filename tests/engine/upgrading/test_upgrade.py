@@ -252,3 +252,18 @@ def test_a_hundred_upgrades_are_one() -> None:
     world = World(ONE, TWO)
     made = {repr(world.upgrade(STORED, "1.0.0", "2.0.0")) for _ in range(100)}
     assert len(made) == 1
+
+
+@pytest.mark.attack("secrets", "U1")
+def test_no_secret_is_quoted() -> None:
+    def key(contract: str) -> dict[str, str]:
+        return {
+            "Safe": f"Properties: {{code: {{Contract: {contract}, Meta: {{io.murano.metadata.forms.Secret: {{}}}}}}}}\n"
+        }
+
+    world = World(package("1.0.0", key("$.string()")), package("2.0.0", key("$.int().check($ > 10)")))
+    report = world.upgrade(obj("Safe", "s", code="tell-nobody"), "1.0.0", "2.0.0")["report"]
+    assert [one["property"] for one in report["asked"]] == ["code"] and "tell-nobody" not in repr(report)
+    gone = World(world.packages[0], package("2.0.0", {"Safe": ""}))
+    report = gone.upgrade(obj("Safe", "s", code="tell-nobody"), "1.0.0", "2.0.0")["report"]
+    assert report["objects"][0]["dropped"][0]["lost"] and "tell-nobody" not in repr(report)
