@@ -67,7 +67,10 @@ def test_the_old_version_comes_from_the_server(remote: Remote) -> None:
         assert done.exit_code == 1
         assert [one["code"] for one in json.loads(done.stdout)["findings"]] == ["CMP112"]
     assert "There is no package 'sold/7.0.0'" in remote.refused("package", "diff", "sold/7.0.0", "next")
-    remote.ok("package", "publish", "next")
+    told = remote.run("package", "publish", "next")
+    assert told.exit_code == 0 and "version: compared with 1.0.0: needs 2.0.0 or a later version" in told.stderr
+    assert "sold.Shop.port refuses what it took, for example 1 (CMP112)" in told.stderr
+    assert "needs 2.0.0 or a later version" in remote.run("package", "show", "sold").stdout
     both = remote.run("package", "diff", "sold/1.0.0", "sold")
     assert both.exit_code == 1 and "    new: Classes/Shop.yaml:5:3" in both.stdout
     assert remote.run("package", "diff", "next", "sold").exit_code == 0

@@ -14,7 +14,7 @@ from vetro.server.catalog.compatibility import NotCompared, NumberTooLow, Versio
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.inspection.dry_run import rehearse
 from vetro.server.catalog.models import Package
-from vetro.server.errors import Forbidden, TooMany
+from vetro.server.errors import Conflict, Forbidden, TooMany
 
 NAME = "com.example.App"
 TEXT = (
@@ -257,3 +257,25 @@ def test_versions_whose_requirements_differ(ann: Any) -> None:
     both = [archive(lib, "3.0.0", classes={lib: thing}, Type="Library"), app("4.0.0", prop, Require={lib: "3"})]
     packages = import_packages(ann.caller, both).packages
     assert packages[1].compat["reason"] is None
+
+
+def test_what_could_not_be_compared_is_when_its_requirement_arrives(ann: Any) -> None:
+    lib = "com.example.Lib"
+    imported(ann, app("1.0.0"))
+    data = archive(NAME, "1.0.1", extends=lib, Require={lib: "1"})
+    late = imported(ann, data, allow_missing=True, strict=False)
+    assert late.compat["reason"] is not None and late.compat["findings"] == []
+    thing = {lib: "Namespaces: {=: com.example}\nName: Lib\n"}
+    import_packages(ann.caller, [archive(lib, "1.0.0", classes=thing, Type="Library")])
+    found = Package.objects.get(id=late.id).compat
+    assert found["reason"] is None and found["required"] == "2.0.0"
+
+
+def test_the_same_archive_sent_twice_is_a_conflict_as_ever(ann: Any) -> None:
+    imported(ann, app("1.0.0"))
+    data = app("1.0.1", BROKEN)
+    first = imported(ann, data)
+    with pytest.raises(Conflict):
+        import_packages(ann.caller, [data])
+    again = import_packages(ann.caller, [data], skip_existing=True)
+    assert [one.id for one in again.skipped] == [first.id]

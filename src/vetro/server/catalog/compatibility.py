@@ -202,6 +202,15 @@ def judge_published(caller: Caller, package: Package, *, anyway: bool = False) -
     return kept
 
 
+def compare_again(caller: Caller, package: Package) -> None:
+    """Compares a package that could not be compared when it came, since something that it requires was missing. It is
+    there already, so no policy refuses it."""
+    if package.compat.get("reason") is None or policy_for(package) == "off":
+        return
+    before = predecessor(package)
+    package.compat = {} if before is None else _verdict(caller, before, package, (), time.monotonic() + TOGETHER)
+
+
 def policy_for(package: Package) -> str:
     """``off``, ``warn`` or ``refuse``."""
     return str(config()["packages.versioning_public" if package.is_public else "packages.versioning"])

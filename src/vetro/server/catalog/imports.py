@@ -192,6 +192,7 @@ def _look_again(caller: Caller, package: Package) -> None:
         draft = read(caller, blobs.get(package.digest), Options(strict=False))
         package.findings, draft.row = draft.row.findings, package
         check_code(caller, [draft], Options(strict=False, allow_missing=True))
+        compatibility.compare_again(caller, package)
     except (Unavailable, TooMany):
         raise
     except (ServiceError, BlobMissing):  # its archive is not what it was
@@ -202,7 +203,7 @@ def _look_again(caller: Caller, package: Package) -> None:
             return
         store_classes(package, draft.classes)
         package.unlinked, package.findings = False, storable(shortened(package.findings))
-        package.save(update_fields=["usable", "readable", "findings", "unlinked"])
+        package.save(update_fields=["usable", "readable", "findings", "compat", "unlinked"])
 
 
 def _check_room(caller: Caller, drafts: Sequence[Draft]) -> None:
