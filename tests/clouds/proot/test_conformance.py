@@ -23,7 +23,7 @@ __all__ = ["home"]
 pytestmark = pytest.mark.campaign  # each test has a cloud of its own
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1700)  # each server is a copy of the image, and so is each snapshot
 def test_proot_passes_the_tests_of_drivers(home: Path) -> None:
     need("proot is not installed" if which("proot") is None else None)
     import_archive(ImageStore(home / "images"), image_store().get("debian-12").tar, "debian-12")
@@ -38,7 +38,7 @@ def test_proot_passes_the_tests_of_drivers(home: Path) -> None:
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
-        timeout=880,
+        timeout=1680,
         env={
             **os.environ, "HOME": str(home), "TMPDIR": str(home / "tmp"), "VETRO_IMAGES": str(home / "images"),
             "PYTHONDONTWRITEBYTECODE": "1",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.clouds.stacks.world import OWNER, World, hot
 from tests.support.fuzzing import EVERYTHING
-from vetro.clouds.drivers.base import DriverError
+from vetro.clouds.drivers.base import DriverError, SnapshotMethod
 from vetro.clouds.interface import Conflict, NotFound, Snapshots, Taken
 from vetro.clouds.quotas import QuotaExceeded
 from vetro.clouds.stacks.settings import StackSettings
@@ -292,6 +292,27 @@ def test_a_quota_is_not_exceeded_by_what_is_held(world: World, tmp_path: Path) -
         small.push(hot({**SECOND, "second new": SECOND["new"], "third": SECOND["new"]}))
     small.cloud.restore(OWNER, "s1")
     small.cloud.drop(OWNER, "s1")
+
+
+def test_copies_count_for_the_quota_of_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a snapshot may take is reserved before anything is stopped, and given back when it is dropped."""
+    world = World(tmp_path)
+    made(world)
+    used = world.cloud.used(OWNER.project)["disk"]
+    before = seen(world)
+    copies = lambda servers: dict.fromkeys(servers, SnapshotMethod("copy", 1.0, 5, copies=True))  # noqa: E731
+    monkeypatch.setattr(world.driver, "snapshot_methods", copies)
+    monkeypatch.setitem(world.cloud._services.quotas, "disk", used * 2 - 1)
+    with pytest.raises(QuotaExceeded, match="Quota 'disk'"):
+        world.cloud.snapshot(OWNER, "s1")
+    assert seen(world) == before and world.count("snapshots") == 0
+    monkeypatch.setitem(world.cloud._services.quotas, "disk", used * 2)
+    assert {one.method for one in world.cloud.snapshot(OWNER, "s1") if one.kind == "server"} == {"copy"}
+    assert world.cloud.used(OWNER.project)["disk"] == used * 2
+    world.cloud.restore(OWNER, "s1")
+    assert world.cloud.used(OWNER.project)["disk"] == used * 2
+    world.cloud.drop(OWNER, "s1")
+    assert world.cloud.used(OWNER.project)["disk"] == used and seen(world) == before
 
 
 class Killed(BaseException):

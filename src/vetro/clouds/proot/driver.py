@@ -20,6 +20,7 @@ from vetro.clouds.drivers.base import (
     GroupSpec,
     NetworkSpec,
     ServerSpec,
+    SnapshotMethod,
 )
 from vetro.clouds.drivers.folder_sizes import FolderSizes
 from vetro.clouds.drivers.guests import GuestDriver
@@ -30,6 +31,9 @@ from vetro.clouds.images.store import ImageStore, use
 from vetro.clouds.interface import ServerMetrics
 from vetro.clouds.kind_protocols import Channels
 from vetro.clouds.proot.server import ProotServer, copy_tree, link_shims, write_files
+
+#: Bytes that are copied in a second, about: an image is thousands of small files.
+_PER_SECOND = 200e6
 
 
 class ProotDriver(GuestDriver[ProotServer]):
@@ -102,6 +106,26 @@ class ProotDriver(GuestDriver[ProotServer]):
         running = {id: data for id in servers if (data := self._server(id).first()) is not None}
         sizes = self._sizes.of({id: self._server(id).root for id in running})
         return {id: ServerMetrics(*used_below(first), None, sizes[id]) for id, first in running.items()}
+
+    # -- snapshots -----------------------------------------------------------------------------------------------------
+
+    def snapshot_methods(self, servers: Collection[str]) -> Mapping[str, SnapshotMethod]:
+        """See `SnapshotDriver.snapshot_methods`: copies, which share blocks where the file system can."""
+        known = {id: server.root for id in servers if (server := self._server(id)).spec() is not None}
+        sizes = self._sizes.of(known)
+        return {id: SnapshotMethod("copy", 1 + (sizes[id] or 0) / _PER_SECOND, sizes[id] or 0, True) for id in known}
+
+    def take_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.take_snapshot`."""
+        self._known(server).take_snapshot(name)
+
+    def revert_to_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.revert_to_snapshot`."""
+        self._known(server).revert(name)
+
+    def drop_snapshot(self, server: str, name: str) -> None:
+        """See `SnapshotDriver.drop_snapshot`."""
+        self._server(server).drop_snapshot(name)
 
     # -- networks and groups: noted only -------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ class ProotKind(GuestKind[StackSettings]):
             commands=True,
             volumes="record",
             power=True,
+            server_snapshots=True,
             machines="host",
             architectures=(platform.machine(),),
             quota=True,

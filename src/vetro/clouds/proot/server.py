@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vetro.clouds.drivers.base import ServerSpec, ServerStatus
+from vetro.clouds.drivers.base import DriverError, ServerSpec, ServerStatus
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import load, load_server, save
@@ -159,11 +159,39 @@ class ProotServer:
             time.sleep(0.02)
         (self.folder / "running.json").unlink(missing_ok=True)
 
+    def take_snapshot(self, name: str) -> None:
+        """Copies its files; it is stopped for that. Nothing when there is a copy of this name."""
+        if self._snapshot(name).is_dir():
+            return
+        self.end()
+        self._snapshot(name).parent.mkdir(exist_ok=True, mode=0o700)
+        copy_tree(self.root, self._snapshot(name))
+
+    def revert(self, name: str) -> None:
+        """Stops it and makes its files those of a copy. Raises `DriverError` where there is none."""
+        if not self._snapshot(name).is_dir():
+            raise DriverError(f"the server {self.id} has no snapshot {name}")
+        self.stop()
+        undone = self.folder / "undone"
+        delete_tree(undone)
+        if self.root.is_dir():
+            self.root.rename(undone)
+        copy_tree(self._snapshot(name), self.root)
+        delete_tree(undone)
+
+    def drop_snapshot(self, name: str) -> None:
+        """Removes a copy."""
+        _await_copy(self._snapshot(name))
+        delete_tree(self._snapshot(name))
+
+    def _snapshot(self, name: str) -> Path:
+        return self.folder / "snapshots" / name
+
     def delete(self) -> None:
         """Ends it and removes its folder."""
         self.end()
-        if _copying(self.root).exists():
-            run(["flock", str(_copying(self.root)), "true"], timeout=900)
+        for copied in (self.root, self._snapshot("any")):
+            _await_copy(copied)
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.name != "server.json":
                 delete_tree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -241,6 +269,12 @@ def copy_tree(source: Path, target: Path) -> None:
 def _copying(root: Path) -> Path:
     """The lock of whoever copies."""
     return root.with_name("copy.lock")
+
+
+def _await_copy(root: Path) -> None:
+    """Waits for a copy that somebody began who was killed."""
+    if _copying(root).exists():
+        run(["flock", str(_copying(root)), "true"], timeout=900)
 
 
 def write_files(root: Path, files: Mapping[str, tuple[int, bytes]]) -> None:
