@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,19 @@ def test_an_empty_environment_is_copied_as_one(place: Place) -> None:
     place.ok("env", "import", exported(place), "--name", "copy", "--fresh")
     assert place.data("env", "show", "copy", "--model", "-1")["Objects"]["applications"] == []
     assert place.status("copy") == "new"
+
+
+def test_a_lock_and_a_plan_are_the_same_elsewhere(place: Place) -> None:
+    """Export here, import there, in two other workspaces. Copies have new ids, and names that are made of them."""
+    place.deploy("--set", "text=copied")
+    file = exported(place)
+    locks, plans = [place.data("env", "lock", "e")["digest"]], []
+    for name in ("second", "third"):
+        other = Place(place.folder / name)
+        other.ok("env", "import", file, "--name", "copy", "--fresh")
+        plan = re.sub(r"\b[0-9a-f]{32}\b|murano-\S+", "ID", other.ok("plan", "copy").stdout)
+        plans.append(sorted(re.findall(r"[^\s,']+", plan)))  # stacks and resources are in the order of their names
+        other.ok("env", "deploy", "copy")
+        locks.append(other.data("env", "lock", "copy")["digest"])
+    assert len(set(locks)) == 1
+    assert plans[0] == plans[1] and {"Write", "boot_config-e-1"} <= set(plans[0])
