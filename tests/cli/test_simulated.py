@@ -18,7 +18,7 @@ from vetro.cli.main import main
 from vetro.cli.name_completion import environments
 
 #: Words for required arguments, by their names; the one that names an environment is known.
-WORDS = {"method": ["open"], "file": ["out.zip"]}
+WORDS = {"method": ["open"], "file": ["out.zip"], "number": ["1"]}
 #: More words that a command needs to have something to tell.
 MORE = {
     "exec": ["--", "true"],
@@ -62,7 +62,7 @@ def about_environments() -> dict[str, list[str]]:
             (environment,) = named
             words = [] if isinstance(environment, click.Argument) else [environment.opts[0], "ENVIRONMENT"]
             for one in command.params:
-                if isinstance(one, click.Argument) and one.required:
+                if isinstance(one, click.Argument) and (one.required or one is environment):
                     words += ["ENVIRONMENT"] if one is environment else WORDS.get(str(one.name), ["PACKAGE"])
             found[name] = [*words, *MORE.get(name, ())]
     return found
