@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,10 @@ def test_a_fresh_copy_is_new_and_deploys(place: Place) -> None:
 def test_it_comes_back_as_itself(place: Place) -> None:
     place.deploy()
     file = exported(place)
-    place.ok("env", "destroy", "e", "--abandon")
+    shutil.copytree(place.root / "cloud", place.folder / "kept")
+    place.ok("env", "destroy", "e", "--abandon")  # of a simulated environment nothing is left behind
+    shutil.rmtree(place.root / "cloud")
+    shutil.copytree(place.folder / "kept", place.root / "cloud")
     place.ok("env", "import", file)
     place.deploy()
     assert place.plans() == SCRIPTS  # it is there, so nothing is done again

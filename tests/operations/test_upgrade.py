@@ -20,6 +20,10 @@ DECLARED: dict[str, dict[str, str]] = {
     "catalog.0002_categories": {"RunPython": "adds rows of the nine categories where they are absent"},
     "catalog.0003_search": {"RunPython": "adds an index; on SQLite tables of its own, kept by triggers"},
     "catalog.0005_short_words": {"RunPython": "adds a function and an index of it"},
+    "environments.0007_lock": {
+        "RunPython": "fills the new columns; states that programs of the version before write meanwhile have no lock,"
+        " as those of before it, and the rows of packages that they keep go on being read"
+    },
     "dispatch.0002_notify": {"RunPython": "adds triggers that only tell, after the statement"},
     "dispatch.0004_log_order": {
         "AlterField alter_report_task": "the column stays as it is and loses an index, which the new one replaces"

@@ -117,6 +117,18 @@ def many() -> bytes:
     return form(*((f"{n}.zip", package(f"N{n}", Resources__x=rnd.randbytes(4_900_000))) for n in range(6)))
 
 
+def compared() -> bytes:
+    """Two versions of a package, almost as large as they may be."""
+    made = [
+        package("N0", f"Version: {version}\n", Resources__x=random.Random(int(version[0])).randbytes(4_900_000))
+        for version in ("1.0.0", "2.0.0")
+    ]
+    whole = form(("old.zip", made[0]), ("new.zip", made[1]))
+    return whole.replace(b'name="archive"; filename="old', b'name="old_archive"; filename="old').replace(
+        b'name="archive"; filename="new', b'name="new_archive"; filename="new'
+    )
+
+
 #: Text that takes four bytes a character once it is read.
 WIDE = b"x" * (40 << 20) + "\U0001f600".encode()
 CASES = {
@@ -125,6 +137,8 @@ CASES = {
     "field of v1": ("/v1/catalog/packages", lambda: form(("a.zip", b"x"), json=WIDE[-(5 << 20) :]), 413, "Too Large"),
     "many packages": ("/v2/packages", many, 201, "io.test.N5"),
     "many packages that are checked": ("/v2/packages/check", many, 200, "io.test.N5"),
+    "packages that are compared": ("/v2/packages/compare", compared, 200, '"name": "io.test.N0"'),
+    "field of a comparison": ("/v2/packages/compare", lambda: form(("a.zip", b"x"), old=WIDE), 413, "524,288 bytes"),
     "form definition": (
         "/v2/packages", lambda: form(("a.zip", package("U", **{"UI/ui.yaml": b"#" + noise(50 << 20)}))),
         400, "its form definition has 5",

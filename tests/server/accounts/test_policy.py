@@ -21,6 +21,7 @@ ADMIN_ONLY = {
     "list_environments_all_tenants",
     "publicize_package",
     "add_category",
+    "force_version",
     "delete_category",
     "admin_api",
     "context_is_admin",

@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
-from tests.server.watch.world import TYPE, app, instance, made, states, whole
+from tests.server.watch.world import TYPE, app, instance, made, states, whole, working
 from vetro.clouds.interface import ServerState
+from vetro.engine.outcome import Outcome
 from vetro.engine.watching import probes
 from vetro.engine.watching.watch import Watch
+from vetro.server.ids import new_id
 from vetro.server.setup import config
-from vetro.server.tasks import clock
+from vetro.server.tasks import clock, hooks
+from vetro.server.tasks.models import Task
 from vetro.server.watch import look as looking
 from vetro.server.watch import service
-from vetro.server.watch.models import WatchMark
+from vetro.server.watch.models import Health, WatchMark
 from vetro.server.watch.target_reader import TargetReader
 
 pytestmark = pytest.mark.django_db
@@ -83,3 +86,15 @@ def test_a_look_without_a_report_is_no_look_and_others_are_not_believed_by_it(
     looking.look(config(), row.id, None)  # type: ignore[arg-type]
     assert (whole(row), whole(other)) == ("running", "unknown")
     assert service.at_work() == set()
+
+
+def test_what_a_look_found_before_a_task_is_not_told_after_it(ann: Any, cloud: type[Cloud]) -> None:
+    row, other = made(ann, app("a", instance("i")), name="own"), made(ann, app("b", instance("j")), name="other")
+    for one in (row, other):
+        looking.look(config(), one.id, None)  # type: ignore[arg-type]
+    hooks.ended(working(row, Task.RUNNING), Outcome("done"))
+    assert (whole(row), states(row), whole(other)) == ("unknown", ["unknown"], "running")
+    service.believe([other_mark := new_id()], "a worker", service.BELIEVED)
+    Health.objects.filter(environment_id=other.id).update(label=other_mark)
+    hooks.ended(working(other, Task.RUNNING), Outcome("done"))
+    assert whole(other) == "running"  # a watcher tells what changes

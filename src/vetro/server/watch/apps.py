@@ -9,8 +9,10 @@ from django.apps import AppConfig
 from vetro.server.config.config import Config
 
 if TYPE_CHECKING:
+    from vetro.engine.outcome import Outcome
     from vetro.engine.task.launcher import Launcher
     from vetro.server.tasks.member import Member
+    from vetro.server.tasks.models import Task
     from vetro.server.watch.watcher import Watcher
 
 
@@ -24,6 +26,13 @@ class WatchConfig(AppConfig):
         from vetro.server.tasks import hooks
 
         hooks.beside.register(_begin)
+        hooks.ended.register(_ended)
+
+
+def _ended(task: Task, outcome: Outcome) -> None:
+    from vetro.server.watch.service import outdated  # with models
+
+    outdated(task, outcome)
 
 
 def _begin(config: Config, member: Member, launcher: Launcher) -> Watcher:

@@ -12,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, transacti
 from django.db.models import Q
 
 from vetro.diagnostics import encode_messages
+from vetro.engine.outcome import Outcome
 from vetro.engine.watching.states import Finding, State, worst
 from vetro.server.environments.models import Environment
 from vetro.server.environments.service import announce
@@ -170,6 +171,13 @@ def believe(marks: Iterable[str], worker: str, seconds: float) -> None:
         if not WatchMark.objects.filter(label=mark).update(worker=worker, until=clock.after(seconds)):
             WatchMark.objects.filter(until__lt=clock.after(-_OLD)).delete()
             WatchMark.objects.create(label=mark, worker=worker, until=clock.after(seconds))
+
+
+def outdated(task: Task, outcome: Outcome) -> None:
+    """A task that worked on an environment has ended: what somebody found by looking once was found before it. What
+    watchers tell is told anew by them."""
+    once = WatchMark.objects.filter(worker="").values("label")
+    Health.objects.filter(environment_id=task.environment_id, label__in=once).exclude(label="").update(label="")
 
 
 def forget(before: datetime) -> int:
