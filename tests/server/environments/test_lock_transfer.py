@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -86,6 +87,36 @@ def test_a_digest_gives_nobody_the_archive_of_another(shop: Any, eve: Any) -> No
     id = str(made["environment_id"])
     assert packages.lock_of(id, 1) is None and packages.lock_of(id, 2) is not None
     assert f"packages/{base.digest}.zip" not in parts(exported(eve.caller, id))
+
+
+def test_an_archive_counts_for_what_it_is(shop: Any, eve: Any) -> None:
+    """A lock may call an archive what it likes, and bring what is none."""
+    files = parts(exported(shop.caller, shop.id))
+    head, junk = json.loads(files["environment.json"]), b"PK junk"
+    older = packages.lock_of(shop.id, 1)
+    assert older is not None
+    (base,) = (package for package in older.packages if package.name == "test.lib")
+    for digest, version in ((base.digest, "7.7.7"), (hashlib.sha256(junk).hexdigest(), "1.0.0")):
+        forged = Lock.made([LockedPackage("test.lib", version, digest), *older.packages])
+        locks = {**head["locks"], "1": forged.digest(), "2": forged.digest()}
+        data = packed(
+            {
+                **files,
+                f"packages/{digest}.zip": files.get(f"packages/{digest}.zip", junk),
+                f"locks/{forged.digest()}.json": forged.text().encode(),
+                "environment.json": json.dumps({**head, "locks": locks}).encode(),
+            }
+        )
+        made = transfer.import_environment(eve.caller, data, name=version)
+        notes = [str(note) for note in made["notes"]]
+        assert sum(f"was left out: there is no test.lib/{version}" in note for note in notes) == 2
+        there = Garden(eve.caller, str(made["environment_id"]), shop.drain)
+        assert packages.lock_of(there.id, 1) is None
+        assert {(p.name, p.version) for p in packages.pinned(there.id)} == {
+            ("test.Old", "1.0.0"),
+            ("test.lib", "1.5.0"),
+        }
+        assert there.deploy(there.open()).state == "done"
 
 
 def test_changed_locks_and_archives_are_refused(shop: Any, eve: Any) -> None:

@@ -38,6 +38,7 @@ from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.inspection.pool import pool, reason_of
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import visible
+from vetro.server.catalog.storage import from_blob
 from vetro.server.environments import fixed_properties, history, limits, packages, queries, removal, service
 from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.errors import ResourcesElsewhere
@@ -363,7 +364,9 @@ class _Locks:
         facts = archive.facts(want="locks", numbers=numbers) if numbers else {"locks": [], "packages": []}
         read = {text: parse_lock(text) for _, text in facts["locks"]}
         digests = {package.digest for lock in read.values() for package in lock.packages}
-        seen = set(visible(caller, everything=False).filter(digest__in=digests).values_list("digest", flat=True))
+        rows = visible(caller, everything=False).filter(digest__in=digests)
+        there = set(rows.values_list("fqn", "version", "digest"))
+        seen = {digest for _, _, digest in there}
         wanted = sorted(digests.intersection(facts["packages"]) - seen)
         if wanted:
             _, files = archive.files(want="files", paths=[f"packages/{digest}.zip" for digest in wanted])
@@ -371,7 +374,11 @@ class _Locks:
             for digest, data in zip(wanted, files, strict=True):
                 if blobs.put(data) != digest:
                     raise Invalid(Text("the archive has package {digest} changed", digest=digest))
-        self._there = seen | set(wanted)
+        # An archive counts for what it is, not for what the lock calls it.
+        for package in {package for lock in read.values() for package in lock.packages if package.digest in wanted}:
+            if from_blob(caller.project_id, package.name, package.version, package.digest) is not None:
+                there.add((package.name, package.version, package.digest))
+        self._there = there
         self._by_number = {number: read[text] for number, text in facts["locks"]}
         #: What of them is not taken.
         self.notes: list[str] = []
@@ -379,7 +386,9 @@ class _Locks:
     def of(self, number: int) -> Lock | None:
         """The lock of a state; None where it has none, or an archive is missing, which is noted."""
         lock = self._by_number.get(number)
-        missing = [] if lock is None else [str(p) for p in lock.packages if p.digest not in self._there]
+        missing = (
+            [] if lock is None else [str(p) for p in lock.packages if (p.name, p.version, p.digest) not in self._there]
+        )
         if missing:
             names = ", ".join(missing[:10])
             self.notes.append(
