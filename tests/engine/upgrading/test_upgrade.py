@@ -129,7 +129,51 @@ def test_what_is_deployed_is_the_base_in_its_new_shape() -> None:
 def test_attributes_follow_the_name_of_their_class() -> None:
     rows = [["d", "t.Db", "seen", 5], ["k", "t.Disk", "n", 1], ["d", "t.Other", "n", 2], ["gone", "t.Db", "n", 3]]
     made = World(ONE, TWO).upgrade({"Objects": STORED, "Attributes": rows}, "1.0.0", "2.0.0")
-    assert made["attributes"] == [["d", "t.Database", "seen", 5], *rows[1:]]
+    # What goes back, or is destroyed after all, finds it under the old name.
+    assert made["attributes"] == [*rows, ["d", "t.Database", "seen", 5]]
+    stale = [*rows, ["d", "t.Database", "seen", 4], "odd", [["d"], "t.Db", "n", 1]]
+    made = World(ONE, TWO).upgrade({"Objects": STORED, "Attributes": stale}, "1.0.0", "2.0.0")
+    assert made["attributes"] == [*rows, "odd", [["d"], "t.Db", "n", 1], ["d", "t.Database", "seen", 5]]
+
+
+def test_nobody_takes_over_what_another_class_remembers() -> None:
+    base, version = "Properties: {x: {Contract: $.int()}}\n", "Extends: Base\n"
+    greedy = "Meta: [{l:Replaces: {name: t.Base, to: 2.0.0}}]\nExtends: Base\n"
+    one = package("1.0.0", {"Own": version}, name="u", t="1"), package("1.0.0", {"Base": base})
+    two = package("2.0.0", {"Own": greedy}, name="u", t="1")
+    rows = [["o", "t.Base", "stack", "s1"]]
+    model = {"Objects": obj("Own", "o", package="u", x=1), "Attributes": rows}
+    made = World(*one, two).upgrade(
+        model, {"u": ["1.0.0"], "t": ["1.0.0"]}, {"u": ["2.0.0"], "t": ["1.0.0"]}, {"u": "2.0.0"}
+    )
+    assert made["report"]["ready"] and made["attributes"] == rows
+
+
+def test_an_answer_changes_nothing_that_is_fixed() -> None:
+    """The base is what `Const` is compared with: only what has to be given anew may differ from what is deployed."""
+    old = "Properties: {size: {Contract: $.int(), Usage: Const}, tag: {Contract: $.string(), Usage: Const}}\n"
+    new = old.replace("$.int()", "$.int().check($ > 5)")
+    new = new.replace("}}\n", "}, mode: {Contract: $.int(), Usage: Const}}\n")
+    answers = {"a": {"size": 6, "tag": "other", "mode": 1}}
+    world = World(package("1.0.0", {"A": old}), package("2.0.0", {"A": new}))
+    made = world.upgrade(obj("A", "a", size=3, tag="this"), "1.0.0", "2.0.0", answers=answers)
+    assert {"size": 6, "tag": "other", "mode": 1}.items() <= made["objects"].items()
+    assert {"size": 6, "tag": "this", "mode": 1}.items() <= made["base"].items()
+
+
+def test_a_secret_under_a_name_that_nobody_declared_is_masked() -> None:
+    old = "Meta: []\nProperties: {pin: {Contract: $.string(), Meta: {'std:metadata.forms.Secret': {}}}}\n"
+    new = """Methods:
+  go:
+    Usage: Static
+    Meta: {l:Migration: {to: 2.0.0}}
+    Arguments: [old: {Contract: {}}]
+    Body:
+      - Return: $old.delete(pin).set(former, $old.pin)
+"""
+    one, two = package("1.0.0", {"A": old}), package("2.0.0", {"A": new})
+    report = World(one, two).upgrade(obj("A", "a", pin="0815"), "1.0.0", "2.0.0")["report"]
+    assert [(d["name"], d["value"]) for d in report["objects"][0]["dropped"]] == [("former", MASK)]
 
 
 def test_one_object_moves_with_what_it_owns() -> None:

@@ -21,6 +21,7 @@ from vetro.muranopl.objects.serializer import serialized_properties
 from vetro.muranopl.secrecy import is_secret_property
 from vetro.muranopl.session import Session
 from vetro.packages.version_steps import Rename
+from vetro.yaql.redact import MASK
 from vetro.yaql.values import thaw
 
 
@@ -212,6 +213,8 @@ class Objects:
                 continue  # nobody ever read it
             value = values.pop(name)
             shown = masked(name, value, class_name(told.old_type), _secret(stored.type))
+            if stored.type is None or (name not in stored.type.declared_names() and _has_secret(before, stored.type)):
+                shown = MASK  # nobody can say what it is: a migration may have put a secret there
             told.dropped.append({"name": name, "value": shown, "lost": not _is_nothing(value, stored.type, name)})
 
     def _problem(self, obj: Mapping[str, Any], message: str) -> None:
@@ -220,6 +223,10 @@ class Objects:
 
 def _secret(kind: Any) -> Secret:
     return lambda _, name: kind is not None and name in kind.declared_names() and is_secret_property(kind, name)
+
+
+def _has_secret(values: Mapping[str, Any], kind: Any) -> bool:
+    return any(value not in (None, "") and _secret(kind)("", name) for name, value in values.items())
 
 
 def _versions(kind: Any) -> dict[str, Version]:

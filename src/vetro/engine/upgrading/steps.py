@@ -39,13 +39,17 @@ def steps(kind: Any, stored: Versions) -> list[Step]:
 
 
 def former_classes(kind: Any, stored: Versions) -> dict[str, str]:
-    """What the class and its bases were called when the object was stored -> what they are called now."""
+    """What the class and its bases were called when the object was stored -> what they are called now.
+
+    What another class of the object is called was never the name of this one, whatever its package says.
+    """
     found = {}
+    names = {base.name for base in kind.ancestors}
     for base in kind.ancestors:
         before = stored.get(base.package.name)
         if before is not None:
             due = (one for one in former_names(base) if is_due(one.to, before, base.package.version))
-            found.update({one.before: base.name for one in due})
+            found.update({one.before: base.name for one in due if one.before not in names})
     return found
 
 

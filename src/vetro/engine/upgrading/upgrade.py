@@ -15,6 +15,7 @@ from vetro.engine.upgrading.questions import answer, questions
 from vetro.model.environment import deployed_objects
 from vetro.model.header import label_of, type_of
 from vetro.model.tree import by_id
+from vetro.muranopl.declarations.tree import PropertyUsage
 from vetro.muranopl.declarations.versions import parse_version
 from vetro.muranopl.session import Session
 from vetro.packages.version_steps import lifecycle, text_in
@@ -59,12 +60,22 @@ def upgraded(model: Mapping[str, Any], wanted: Wanted, open_session: Open) -> di
     root = moving.tree(model.get("Objects"))
     deployed = Objects(old, new, target, wanted.objects)
     base = None if there is None else deployed.tree(there)
-    unknown = answer(root, wanted.answers, moving.types)
-    answer(base, wanted.answers, moving.types)
     used = (model.get("SystemData") or {}).get("Packages") or {}
     packages = {**used, **{name: list(versions) for name, versions in wanted.after.items()}}
+    fixed = _fixed(base, wanted.answers, moving.types)
+    if fixed:  # what the new class refuses has to be given anew; whatever else is fixed stays so
+        refused, _ = questions(
+            open_session(wanted.after), {"Objects": root, "SystemData": {"Packages": packages}}, moving.types
+        )
+        fixed -= {(one["object"], one["property"]) for one in refused}
+    unknown = answer(root, wanted.answers, moving.types)
+    own = {
+        id: {name: value for name, value in values.items() if (id, name) not in fixed}
+        for id, values in wanted.answers.items()
+    }
+    answer(base, own, moving.types)
     former = {**deployed.former, **moving.former}
-    rows = [_row(row, former) for row in model.get("Attributes") or ()]
+    rows = _rows(model.get("Attributes") or (), former)
     draft = {"Objects": root, "Attributes": rows, "SystemData": {"Packages": packages}}
     asked, problems = questions(open_session(wanted.after), draft, moving.types)
     problems = [*moving.problems, *(one for one in problems if one not in moving.problems)]
@@ -91,12 +102,38 @@ def upgraded(model: Mapping[str, Any], wanted: Wanted, open_session: Open) -> di
     }
 
 
-def _row(row: Any, former: Mapping[str, Mapping[str, str]]) -> Any:
-    """A row of ``Attributes``, [id, class, name, value], with what its class is called now."""
-    if not isinstance(row, (list, tuple)) or len(row) != 4:
-        return row
-    own, owner, name, value = row
-    return [own, former.get(str(own), {}).get(str(owner), owner), name, value]
+def _rows(rows: Sequence[Any], former: Mapping[str, Mapping[str, str]]) -> list[Any]:
+    """Rows of ``Attributes``, [id, class, name, value], and those of renamed classes also under the name of now.
+
+    What is destroyed after all, or taken back, still has the old code, which looks under the old name.
+    """
+    renamed = {}
+    for row in rows:
+        if isinstance(row, (list, tuple)) and len(row) == 4 and all(isinstance(part, str) for part in row[:3]):
+            own, owner, name, value = row
+            now = former.get(own, {}).get(owner, owner)
+            if now != owner:
+                renamed[own, now, name] = value
+    kept = [row for row in rows if not (isinstance(row, (list, tuple)) and _key(row) in renamed)]
+    return [*kept, *([*key, value] for key, value in renamed.items())]
+
+
+def _key(row: Sequence[Any]) -> Any:
+    return tuple(row[:3]) if all(isinstance(part, str) for part in row[:3]) else None
+
+
+def _fixed(base: Any, answers: Mapping[str, Mapping[str, Any]], types: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """The answers, (id, property), to what cannot be changed any more: ``Const`` properties that have a value."""
+    known = by_id(base)
+    return {
+        (own, name)
+        for own, values in answers.items()
+        if own in known and own in types
+        for name in values
+        if known[own].get(name) is not None
+        and (prop := types[own].properties.get(name)) is not None
+        and prop.usage is PropertyUsage.CONST
+    }
 
 
 def _removed(before: Any, after: Any) -> list[dict[str, str]]:

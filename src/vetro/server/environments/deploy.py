@@ -212,7 +212,12 @@ def again(caller: Caller, task: Task) -> Task:
         return Task.objects.get(
             id=call_action(caller, found.id, f"{action['object_id']}_{action['method']}", action.get("args"))
         )
-    return deploy(caller, found.id, sessions.open_session(caller, found.id).id)
+    session, before = sessions.open_session(caller, found.id), Session.objects.filter(id=task.session_id).first()
+    if before is not None and before.upgrade is not None and (found.model or {}).get("ObjectsCopy") is not None:
+        # It did not get as far as loading: what is deployed still has the versions of before.
+        session.lock, session.upgrade = before.lock, before.upgrade
+        session.save(update_fields=["lock", "upgrade"])
+    return deploy(caller, found.id, session.id)
 
 
 def _start(

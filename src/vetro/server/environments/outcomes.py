@@ -94,8 +94,11 @@ def _emptied(task: Task) -> bool:
 
 
 def _rebase(row: Environment, before: State | None, model: Mapping[str, Any]) -> None:
-    """A repair takes nobody's draft away: those of the state before are drafts of this one."""
-    drafts = Session.objects.filter(environment=row, state=Session.OPENED, version=row.version - 1)
+    """A repair takes nobody's draft away: those of the state before are drafts of this one.
+
+    Upgrades are not: they were worked out from what objects remembered before, and would forget what it made.
+    """
+    drafts = Session.objects.filter(environment=row, state=Session.OPENED, version=row.version - 1, upgrade=None)
     old = deployed_objects(before.model) if before is not None else None
     for session in drafts.order_by("-updated")[:_DRAFTS]:
         if session.draft is not None and follow(session.draft, old, model.get("Objects")):
@@ -111,11 +114,13 @@ def _model(row: Environment, task: Task, outcome: Outcome, before: State | None)
         return present
     if outcome.model is not None and outcome.model.get("Objects") is not None:
         return {key: value for key, value in outcome.model.items() if key != "ObjectsCopy"}
-    wanted = ((task.spec or {}).get("model") or {}).get("Objects")
+    begun = (task.spec or {}).get("model") or {}
+    wanted = begun.get("Objects")
     if wanted is None and outcome.state == "done":  # `deploying.empty`
         return {"Objects": model_of(row.id, row.name, {"region": row.region} if row.region else {})}
     # It did not get as far as loading: what was wanted stays, so that it can be mended, beside what exists.
-    return {**present, "Objects": wanted, "ObjectsCopy": deployed_objects(present)}
+    remembered = begun.get("Attributes", present.get("Attributes"))  # under the names that an upgrade gave its classes
+    return {**present, "Objects": wanted, "ObjectsCopy": deployed_objects(present), "Attributes": remembered}
 
 
 def _present(answers: Mapping[str, Any] | None, model: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ Deploying it is deploying a session.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -149,8 +150,16 @@ def _used(found: queries.Found, pinned: Sequence[LockedPackage]) -> dict[str, li
     used: dict[str, set[str]] = {}
     for _, version, package in _headers((found.model or {}).get("Objects")):
         if package in known:
-            used.setdefault(package, set()).add(version or known[package])
+            used.setdefault(package, set()).add(_exact(version) or known[package])
     return {name: sorted(versions, key=lambda v: version_key(parse_version(v))) for name, versions in used.items()}
+
+
+def _exact(version: str | None) -> str | None:
+    """The version in a header; None for a spec, which is there until something was deployed."""
+    try:
+        return version and str(parse_version(version))
+    except DeclarationError:
+        return None
 
 
 def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
@@ -191,11 +200,24 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
         )
     except AskFailed as error:
         raise UpgradeRefused(error.message, hint=error.hint, details={"error": error.error}) from None
+    _check_size(result)
     report = {**result.pop("report"), "target": target, "packages": _moves(before, after)}
     _named(report, result["objects"])
     wishes = Wishes(beside=request.beside, wanted={} if chosen_ids else target)
     final = choose_for_model(found.project_id, {"Objects": result["objects"]}, pinned, wishes)
     return Upgrade(report, result, packages.lock_for(final, config()))
+
+
+def _check_size(result: Mapping[str, Any]) -> None:
+    """Migrations may make anything. Raises `Invalid` for what is too large, or has ids that no object has."""
+    limits.check_objects(result["objects"])
+    for part, what in (
+        ("objects", Text("the model")),
+        ("base", Text("the model that is deployed, in its new versions,")),
+        ("attributes", Text("what objects remember")),
+        ("report", Text("the report about the upgrade")),
+    ):
+        limits.check_model(result[part], what)
 
 
 def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Session, dict[str, Any]]:
@@ -211,17 +233,17 @@ def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Sessio
     if not made.report["ready"]:
         raise _incomplete(made.report)
     root = made.result["objects"]
-    limits.check_objects(root)
-    size, stored = limits.check_model(root), dumps({"Objects": root})
+    kept = {"report": made.report, "base": made.result["base"], "attributes": made.result["attributes"]}
+    size = limits.check_model(root) + len(json.dumps(kept))
+    stored, beside = dumps({"Objects": root}), dumps(kept)
     with transaction.atomic():
         session = sessions.open_session(caller, environment_id)
         if session.version != found.version:
             raise Conflict(Text("The environment was deployed meanwhile."), hint=Text("upgrade it again"))
-        enforcement.check_model(found.project_id, root, size)
+        enforcement.check_model(found.project_id, {"Objects": root, **kept}, size)
         session.draft = stored
         session.lock = packages.store(made.lock)
-        kept = {"report": made.report, "base": made.result["base"], "attributes": made.result["attributes"]}
-        session.upgrade = dumps(kept)
+        session.upgrade = beside
         session.revision = 1
         session.save()
         moved = ", ".join(f"{name} {version}" for name, version in sorted(made.report["target"].items()))
@@ -241,6 +263,7 @@ def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Requ
         if not offered:
             raise Conflict(Text("there is nothing newer for environment '{name}'", name=found.name))
         return offered
+    target = {}
     for name, version in request.to.items():
         if name not in used:
             there = ", ".join(sorted(used)) or "none"
@@ -257,7 +280,8 @@ def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Requ
                 Text("{package} has version {used} already", package=name, used=used[name][-1]),
                 hint=Text("an older version comes back with the state that was deployed with it"),
             )
-    return dict(request.to)
+        target[name] = str(wanted)
+    return target
 
 
 def _resolved(
@@ -324,7 +348,8 @@ def _classes(package: LockedPackage) -> list[str]:
 def _moving(root: Any, chosen_ids: Sequence[str]) -> Collection[str | None]:
     if not chosen_ids:
         return {id_of(obj) for obj in objects(root)}
-    return {id_of(part) for obj in objects(root) if id_of(obj) in chosen_ids for part in objects(obj)}
+    chosen = set(chosen_ids)
+    return {id_of(part) for obj in objects(root) if id_of(obj) in chosen for part in objects(obj)}
 
 
 def _table(chosen: Chosen) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ _QUERIES: Final[Mapping[str, str]] = {
     "states": (
         f"SELECT (SELECT {_MODELS.format('s', 'model')} FROM environments_state s"
         " JOIN environments_environment e ON e.id = s.environment_id WHERE e.project_id = %s)"
-        f" + (SELECT {_MODELS.format('d', 'draft')} FROM environments_session d"
+        f" + (SELECT {_MODELS.format('d', 'draft')} + coalesce(sum(length(d.upgrade)), 0) FROM environments_session d"
         " JOIN environments_environment e ON e.id = d.environment_id WHERE e.project_id = %s AND d.draft IS NOT NULL)"
         " + (SELECT coalesce(sum(length(t.model)), 0) FROM environments_template t WHERE t.project_id = %s)"
     ),
