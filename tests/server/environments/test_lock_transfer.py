@@ -119,6 +119,21 @@ def test_an_archive_counts_for_what_it_is(shop: Any, eve: Any) -> None:
         assert there.deploy(there.open()).state == "done"
 
 
+def test_what_stands_beside_objects_is_as_a_deployment_leaves_it(shop: Any, eve: Any) -> None:
+    """Else whatever reads it later would fail: an upgrade, going back to a state, the next deployment."""
+    files = parts(exported(shop.caller, shop.id))
+    model = json.loads(files["model-2.json"])
+    for change in ({"SystemData": "x"}, {"SystemData": {"Packages": ["x"]}}, {"Attributes": {"o": 1}}):
+        forged = {**files, "model-2.json": json.dumps({**model, **change}).encode()}
+        with pytest.raises(Invalid, match=f"'{next(iter(change))}' is not as a deployment leaves it"):
+            transfer.import_environment(eve.caller, packed(forged))
+    for left in ({"SystemData": None, "Attributes": None}, {"SystemData": {}}):
+        bare = {**files, "model-2.json": json.dumps({**model, **left}).encode()}
+        made = transfer.import_environment(eve.caller, packed(bare), name=f"bare {len(left)}")
+        there = Garden(eve.caller, str(made["environment_id"]), shop.drain)
+        assert there.deploy(history.restore(eve.caller, there.id, 2).id).state == "done"
+
+
 def test_changed_locks_and_archives_are_refused(shop: Any, eve: Any) -> None:
     files = parts(exported(shop.caller, shop.id))
     head = json.loads(files["environment.json"])

@@ -9,9 +9,11 @@ import pytest
 from tests.server.environments.conftest import Garden
 from tests.server.environments.test_upgrade_drafts import MANIFEST, STORE, TILL, packed, ready, shop
 from vetro.model.tree import by_id
+from vetro.packages.lock import LockedPackage
+from vetro.server.catalog import blobs
 from vetro.server.catalog.service import import_packages
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import upgrades
+from vetro.server.environments import packages, upgrades
 from vetro.server.environments.errors import SessionInvalid, UpgradeRefused
 from vetro.server.environments.models import Session, State
 from vetro.server.environments.upgrades import Request
@@ -139,3 +141,32 @@ def test_headers_that_name_no_version_keep_nothing_from_being_shown(shop: Garden
 def test_versions_may_be_written_short(shop: Garden, ann: Any) -> None:
     report = upgrades.prepare(ann.caller, shop.id, ready(to={"test.shop": "2"})).report
     assert report["ready"] and report["target"]["test.shop"] == "2.0.0"
+
+
+def test_a_library_may_come_along_that_no_catalog_has(planting: Any, ann: Any) -> None:
+    """As ``vetro upgrade --to ./app --to ./library`` gives them: it is only required."""
+    lib = "Format: '1.4'\nType: Library\nFullName: test.words\nVersion: {}\nClasses: {{test.Words: Words.yaml}}\n"
+    app = (
+        "Format: '1.4'\nType: Application\nFullName: test.door\nVersion: {0}.0.0\nRequire: {{test.words: '{0}'}}\n"
+        "Classes: {{test.Door: Door.yaml}}\n"
+    )
+    door = "Namespaces: {=: test, std: io.murano}\nName: Door\nExtends: std:Application\n"
+    words = "Namespaces: {=: test}\nName: Words\n"
+
+    def release(number: int) -> tuple[bytes, bytes]:
+        version = f"{number}.0.0"
+        library = packed(manifest=lib.format(version), Classes__Words=words)
+        return library, packed(manifest=app.format(number), Classes__Door=door)
+
+    import_packages(ann.caller, release(1))
+    garden: Garden = planting()
+    session = garden.open()
+    garden.put(session, {"?": {"id": "d", "type": "test.Door"}, "name": "front"})
+    assert garden.deploy(session).state == "done"
+    names, archives = ("test.words", "test.door"), release(2)
+    beside = [LockedPackage(name, "2.0.0", blobs.put(data)) for name, data in zip(names, archives, strict=True)]
+    with pytest.raises(Invalid, match=r"no object of environment 'garden' is of package 'test\.words'"):
+        upgrades.draft(ann.caller, garden.id, Request(to={"test.words": "2.0.0"}, beside=beside))
+    made, _ = upgrades.draft(ann.caller, garden.id, Request(to=dict.fromkeys(names, "2.0.0"), beside=beside))
+    assert garden.deploy(made.id).state == "done"
+    assert {(p.name, p.version) for p in packages.pinned(garden.id)} >= {(name, "2.0.0") for name in names}

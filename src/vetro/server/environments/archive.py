@@ -107,6 +107,7 @@ def _states(
         if root is not None and not (isinstance(root, dict) and header_of(root) is not None):
             raise Invalid(Text("{name}: 'Objects' is no object", name=name))
         limits.check_model(model, name)
+        _check_besides(model, name)
         for known in (root, model.get("ObjectsCopy")):
             if isinstance(known, dict):
                 limits.check_objects(known)
@@ -115,6 +116,16 @@ def _states(
             text = json.dumps(_with_root_id(model, root_id), ensure_ascii=False, separators=(",", ":"))
         found.append(zlib.compress(text.encode("utf-8", "surrogatepass"), 1))
     return {"resources": resources}, found
+
+
+def _check_besides(model: Mapping[str, Any], name: str) -> None:
+    """Raises `Invalid` unless what stands beside the objects has the shape that every deployment leaves."""
+    system, rows = model.get("SystemData"), model.get("Attributes")
+    used = system.get("Packages") if isinstance(system, dict) else None
+    wrong = "SystemData" if not isinstance(system, dict | None) or not isinstance(used, dict | None) else ""
+    wrong = wrong or ("Attributes" if not isinstance(rows, list | None) else "")
+    if wrong:
+        raise Invalid(Text("{name}: '{part}' is not as a deployment leaves it", name=name, part=wrong), hint=_HINT)
 
 
 def _locks(archive: zipfile.ZipFile, numbers: Sequence[int], bounds: Mapping[str, int]) -> dict[str, Any]:

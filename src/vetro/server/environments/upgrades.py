@@ -264,7 +264,10 @@ def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Requ
             raise Conflict(Text("there is nothing newer for environment '{name}'", name=found.name))
         return offered
     target = {}
+    given = {package.name for package in request.beside}
     for name, version in request.to.items():
+        if name not in used and name in given and any(other in used for other in request.to):
+            continue  # something that the others require: it is there, and comes along
         if name not in used:
             there = ", ".join(sorted(used)) or "none"
             raise Invalid(
