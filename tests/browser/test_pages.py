@@ -51,6 +51,7 @@ PAGES: dict[str, tuple[str | None, str]] = {
     "environment-tasks": ("ann", "/app/environments/{live}/tasks/"),
     "history": ("ann", "/app/environments/{live}/history"),
     "lock": ("ann", "/app/environments/{live}/lock"),
+    "upgrade-nothing": ("ann", "/app/environments/{live}/upgrade"),
     "compare": ("ann", "/app/environments/{live}/compare"),
     "topology": ("ann", "/app/environments/{live}/topology"),
     "health": ("ann", "/app/environments/{live}/health"),

@@ -243,6 +243,7 @@ member  POST         /app/environments/{environment}/realize
 reader  GET          /app/environments/{environment}/topology
 reader  GET          /app/environments/{environment}/topology.json
 member  POST         /app/environments/{environment}/undo
+member  GET POST     /app/environments/{environment}/upgrade
 reader  GET          /app/forms/
 reader  GET          /app/forms/{form}/
 reader  POST         /app/forms/{form}/discard

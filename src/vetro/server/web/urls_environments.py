@@ -19,6 +19,7 @@ from vetro.server.web.views.environments import (
     tasks,
     templates,
     topology,
+    upgrade,
 )
 from vetro.server.web.views.environments import history as past
 
@@ -39,6 +40,7 @@ _environment: list[Any] = [
     path("add", changes.choose),
     path("changes", changes.show),
     path("undo", changes.undo),
+    path("upgrade", upgrade.upgrade),
     path("drop", changes.drop),
     path("plan", plan.begin),
     path("plans/<str:task>", plan.show),

@@ -30,9 +30,9 @@ from vetro.server.web.views.wizard.translations import spoken
 SEARCHED = 30
 
 
-def groups_of(page: Page, *, plain: bool) -> list[Group]:
-    """The controls of a page. ``plain``: of a definition."""
-    return _Maker(plain).groups(page.sections, "", "")
+def groups_of(page: Page, *, plain: bool, below: str = "") -> list[Group]:
+    """The controls of a page. ``plain``: of a definition. ``below``: the pointer of its answers within all of them."""
+    return _Maker(plain).groups(page.sections, below, below)
 
 
 def builder_groups(page: Page) -> list[Group]:
