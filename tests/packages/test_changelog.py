@@ -114,6 +114,17 @@ def test_a_changelog_is_read_where_there_is_no_other_file() -> None:
     assert read({}) == ([], [])
 
 
+def test_aliases_make_no_large_text_of_a_small_file() -> None:
+    first = "- Version: 1.0.0\n  Changes:\n  - {Kind: added, Text: &t %s}\n" % ("x" * 2000)
+    later = "- Version: 0.%d.0\n  Changes: [" + ", ".join(["{Kind: added, Text: *t}"] * 10) + "]\n"
+    text = first + "".join(later % number for number in range(100))
+    assert len(text) < 40_000
+    found, problems = read({"changes.yaml": text})
+    assert (found, problems) == ([], [(1, "error", "the texts of all changes have more than 1,048,576 characters")])
+    few = first + "".join(later % number for number in range(50))
+    assert len(read({"changes.yaml": few})[0]) == 51
+
+
 def test_what_is_too_large_is_not_read() -> None:
     for name, severity in (("changes.yaml", "error"), ("CHANGELOG.md", "warning")):
         assert read({name: "#" * (LARGEST + 1)})[1] == [(1, severity, f"{name} is no UTF-8 text of at most 1 MiB")]

@@ -84,6 +84,9 @@ def read_changes(tree: FileTree, version: Version) -> tuple[list[Release], list[
             return [], [Diagnostic(_CODE, ERROR if name == FILE else WARNING, wrong, place=top)]
         problems: list[Diagnostic] = []
         found = read(text, top.file, version, problems)
+        if _characters(found) > LARGEST:  # by aliases, a small file holds much
+            wrong = Text("the texts of all changes have more than {most:,} characters", most=LARGEST)
+            return [], [*problems, Diagnostic(_CODE, ERROR, wrong, place=top)]
         return sorted(found, key=lambda one: version_key(one.version), reverse=True), problems
     return [], []
 
@@ -91,6 +94,15 @@ def read_changes(tree: FileTree, version: Version) -> tuple[list[Release], list[
 def between(releases: Sequence[Release], old: Version, new: Version) -> list[Release]:
     """The releases after ``old`` up to ``new``."""
     return [one for one in releases if version_key(old) < version_key(one.version) <= version_key(new)]
+
+
+def _characters(releases: Sequence[Release]) -> int:
+    told = (change for one in releases for change in one.changes)
+    return sum(
+        len(text)
+        for c in told
+        for text in (*c.text, *c.text.values(), *(c.do or {}), *(c.do or {}).values(), c.element)
+    )
 
 
 # -- changes.yaml ------------------------------------------------------------------------------------------------------

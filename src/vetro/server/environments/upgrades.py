@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import Q
 
 from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
@@ -112,7 +113,9 @@ def offers_of(found: queries.Found) -> list[Offer]:
     if not found_offers:
         return []
     scope = scope_of(found.project_id)
-    rows = Package.objects.filter(scope, fqn__in=[one.package for one in found_offers], prerelease=False)
+    # What is new may be long, and only that of the newest is told.
+    newest = Q(*(Q(fqn=one.package, version=one.to) for one in found_offers), _connector=Q.OR)
+    rows = Package.objects.filter(scope, newest)
     told = {(fqn, version): changes for fqn, version, changes in rows.values_list("fqn", "version", "changes")}
     return [replace(one, changes=_since(one, told.get((one.package, one.to)) or ())) for one in found_offers]
 
