@@ -311,3 +311,25 @@ def test_no_secret_is_quoted() -> None:
     gone = World(world.packages[0], package("2.0.0", {"Safe": ""}))
     report = gone.upgrade(obj("Safe", "s", code="tell-nobody"), "1.0.0", "2.0.0")["report"]
     assert report["objects"][0]["dropped"][0]["lost"] and "tell-nobody" not in repr(report)
+
+
+def test_a_migration_that_fails_tells_no_secret() -> None:
+    """Neither by chance nor on purpose, nor that of an object which its own owns."""
+    old = "Properties: {part: {Contract: $.class(B)}, pin: {Contract: $, Meta: {'std:metadata.forms.Secret': {}}}}\n"
+    inner = "Properties: {code: {Contract: $, Meta: {'std:metadata.forms.Secret': {}}}}\n"
+    new = """Methods:
+  go:
+    Usage: Static
+    Meta: {l:Migration: {to: 2.0.0}}
+    Arguments: [old: {Contract: {}}]
+    Body:
+      - Return: $old.set(pin, int(%s))
+"""
+    for body, text in (("$old.pin", "hunter2-open"), ("$old.part.code", "sesame-open")):
+        two = package("2.0.0", {"A": old + new % body, "B": inner})
+        world = World(package("1.0.0", {"A": old, "B": inner}), two)
+        stored = obj("A", "a", pin="hunter2-open", part=obj("B", "b", code="sesame-open"))
+        with pytest.raises(MigrationFailed) as caught:
+            world.upgrade(stored, "1.0.0", "2.0.0")
+        assert text not in str(caught.value) and MASK in str(caught.value)
+        assert text not in str(vars(caught.value)) and text not in repr(caught.value.__cause__)

@@ -87,6 +87,7 @@ class Objects:
         """A copy of ``root`` whose objects have moved. Raises `MigrationFailed`."""
         made = copied(root)
         known = set(by_id(made))
+        self._hide(made)
         work = [(obj, self._chosen is None) for obj in _owned([made])]
         while work:
             obj, moves = work.pop()
@@ -98,6 +99,20 @@ class Objects:
         if twice:
             raise MigrationFailed(Text("migrations made of one object several: {ids}", ids=", ".join(twice[:5])))
         return made
+
+    def _hide(self, root: Any) -> None:
+        """What was secret is not told by errors of migrations: an owner's sees the secrets of what it owns."""
+        names: dict[str, frozenset[str]] = {}
+        for obj in objects(root):
+            written = type_of(obj)
+            if written not in names:
+                try:
+                    kind = self._old.type_for(*parse_type_text(written))
+                    names[written] = frozenset(n for n in kind.declared_names() if is_secret_property(kind, n))
+                except MuranoError:  # its own error
+                    names[written] = frozenset()
+            for name in names[written] & obj.keys():
+                self._new.redaction.add(obj[name])
 
     # -- one object ----------------------------------------------------------------------------------------------------
 
