@@ -58,7 +58,7 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
     }
     assert apps == {
         tasks.changed: ["notices"],
-        tasks.ended: ["environments"],
+        tasks.ended: ["environments", "watch"],
         tasks.broken_off: ["environments"],
         tasks.again: ["environments"],
         tasks.aged: ["retention"],
