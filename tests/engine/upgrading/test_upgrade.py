@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.engine.upgrading.world import World, obj, package
-from vetro.engine.upgrading.migrating import MigrationFailed
+from vetro.engine.upgrading.migration import MigrationFailed
 from vetro.model.tree import by_id
 from vetro.yaql.redact import MASK
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.engine.upgrading.migrating import NoEffects
+from vetro.engine.upgrading.migration import NoEffects
 from vetro.engine.upgrading.upgrade import Wanted, upgraded
 from vetro.muranopl.api import Engine
 from vetro.muranopl.runtime.execution import EffectClock

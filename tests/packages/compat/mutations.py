@@ -463,9 +463,9 @@ def optional_argument_added(site: Site) -> Any:
             yield MINOR, f"::{name}(added)", _to(name, _append("{added: {Contract: $.int(), Default: 1}}"))
 
 
-@operator
-def argument_of_a_public_method_narrowed(site: Site) -> Any:
-    for name, method in _methods(site, called=True):
+def _narrowed_arguments(site: Site, *, called: bool) -> Iterator[tuple[str, Any]]:
+    """Where an argument of a method takes less, and the change that makes it so."""
+    for name, method in _methods(site, called=called):
         for number, (argument, value) in enumerate(_arguments(method)):
             text = scalar(value, "Contract")
             if text.startswith(("$.string()", "$.int()")) and "check" not in text and not scalar(value, "Usage"):
@@ -473,20 +473,19 @@ def argument_of_a_public_method_narrowed(site: Site) -> Any:
                 def change(method: Any, number: int = number, text: str = text) -> None:
                     put(_arguments(method)[number][1], "Contract", f"{text}.check($ = 7 or $ = '7')")
 
-                yield MAJOR, f"::{name}({argument})", _to(name, change)
+                yield f"::{name}({argument})", _to(name, change)
+
+
+@operator
+def argument_of_a_public_method_narrowed(site: Site) -> Any:
+    for place, change in _narrowed_arguments(site, called=True):
+        yield MAJOR, place, change
 
 
 @operator
 def argument_of_a_session_method_narrowed(site: Site) -> Any:
-    for name, method in _methods(site, called=False):
-        for number, (argument, value) in enumerate(_arguments(method)):
-            text = scalar(value, "Contract")
-            if text.startswith(("$.string()", "$.int()")) and "check" not in text and not scalar(value, "Usage"):
-
-                def change(method: Any, number: int = number, text: str = text) -> None:
-                    put(_arguments(method)[number][1], "Contract", f"{text}.check($ = 7 or $ = '7')")
-
-                yield MINOR, f"::{name}({argument})", _to(name, change)
+    for place, change in _narrowed_arguments(site, called=False):
+        yield MINOR, place, change
 
 
 @operator

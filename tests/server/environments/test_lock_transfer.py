@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from tests.server.environments.conftest import Garden, exported
-from tests.server.environments.test_packages import app, lib, thing, told
+from tests.server.environments.test_packages import lib, told, with_newer_library
 from vetro.packages.lock import Lock, LockedPackage
 from vetro.server.catalog.service import import_packages
 from vetro.server.environments import history, packages, transfer
-from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.errors import Invalid
 
 pytestmark = pytest.mark.database
@@ -23,16 +22,7 @@ pytestmark = pytest.mark.database
 
 @pytest.fixture
 def shop(planting: Any) -> Any:
-    """Deployed with library 1.0.0, then with 1.5.0."""
-    garden = planting()
-    import_packages(garden.caller, [lib("1.0.0"), app("Old", "1")])
-    session = garden.open()
-    garden.put(session, thing("Old", "o"))
-    garden.deploy(session)
-    import_packages(garden.caller, [lib("1.5.0")])
-    EnvironmentPackage.objects.filter(environment_id=garden.id, fqn="test.lib").delete()
-    garden.deploy(garden.open())
-    return garden
+    return with_newer_library(planting())
 
 
 def parts(data: bytes) -> dict[str, bytes]:

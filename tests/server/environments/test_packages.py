@@ -125,10 +125,8 @@ def test_two_versions_of_a_package_are_both_in_the_lock(planting: Any) -> None:
     assert told(garden) == {"o": "1.0.0", "n": "2.0.0"} and packages.lock_of(garden.id) == lock
 
 
-@pytest.fixture
-def upgraded(planting: Any) -> Any:
-    """An environment whose application was deployed with library 1.0.0, and then with 1.5.0."""
-    garden = planting()
+def with_newer_library(garden: Any) -> Any:
+    """An environment whose application is deployed with library 1.0.0, and then with 1.5.0."""
     import_packages(garden.caller, [lib("1.0.0"), app("Old", "1")])
     session = garden.open()
     garden.put(session, thing("Old", "o"))
@@ -138,6 +136,11 @@ def upgraded(planting: Any) -> Any:
     garden.deploy(garden.open())
     assert told(garden) == {"o": "1.5.0"}
     return garden
+
+
+@pytest.fixture
+def upgraded(planting: Any) -> Any:
+    return with_newer_library(planting())
 
 
 def test_a_restored_state_runs_with_the_packages_it_had(upgraded: Any) -> None:

@@ -20,7 +20,7 @@ from vetro.engine.task.lifecycle_meta import lifecycle_meta
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.power_methods import PowerMethods
 from vetro.engine.task.task import Task
-from vetro.engine.upgrading.migrating import NoEffects
+from vetro.engine.upgrading.migration import NoEffects
 from vetro.engine.upgrading.upgrade import Table, Wanted, upgraded
 from vetro.engine.warning_notes import WarningNotes
 from vetro.model.environment import Environment

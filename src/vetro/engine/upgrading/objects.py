@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.diagnostics import Text
-from vetro.engine.upgrading.migrating import MigrationFailed, migrate, with_ids
+from vetro.engine.upgrading.migration import MigrationFailed, migrate, with_ids
 from vetro.engine.upgrading.steps import Step, former_classes, steps, successor
 from vetro.model.differences import same
 from vetro.model.header import class_name, header_of, id_of, label_of, parse_type_text, type_of
