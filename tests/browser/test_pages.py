@@ -21,6 +21,8 @@ from tests.support.fuzzing import every
 PAGES: dict[str, tuple[str | None, str]] = {
     "login": (None, "/app/login"),
     "missing": ("ann", "/app/nowhere"),
+    "home": ("ann", "/app/"),
+    "home-empty": ("eve", "/app/"),
     "catalog": ("ann", "/app/catalog/"),
     "catalog-nothing-found": ("ann", "/app/catalog/?q=zzzz"),
     "catalog-empty": ("eve", "/app/catalog/"),

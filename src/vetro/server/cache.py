@@ -35,6 +35,11 @@ class Remembered:
         #: Value and weight.
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
+    def known(self, key: Hashable) -> Any:
+        """The value; None where it is not known."""
+        with self._lock:
+            return self._values[key][0] if key in self._values else None
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value, made now if it is not known."""
         with self._lock:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
@@ -29,9 +29,10 @@ from vetro.server.catalog.dependencies import Chosen, Wishes, choose_for_model
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import scope_of
 from vetro.server.catalog.storage import from_blob
+from vetro.server.catalog.versions import sort_key
 from vetro.server.environments import limits, packages, queries, service, sessions
 from vetro.server.environments.errors import Busy, UpgradeIncomplete, UpgradeRefused
-from vetro.server.environments.models import Session
+from vetro.server.environments.models import EnvironmentPackage, Session
 from vetro.server.errors import Conflict, Invalid
 from vetro.server.quotas import enforcement
 from vetro.server.secrets.encryption import dumps
@@ -118,6 +119,25 @@ def offers_of(found: queries.Found) -> list[Offer]:
     rows = Package.objects.filter(scope, newest)
     told = {(fqn, version): changes for fqn, version, changes in rows.values_list("fqn", "version", "changes")}
     return [replace(one, changes=_since(one, told.get((one.package, one.to)) or ())) for one in found_offers]
+
+
+def newer_applications(project_id: str, ids: Sequence[str]) -> dict[str, int]:
+    """Of how many applications in its lock each of these environments could have a newer release; none is left out.
+
+    Two statements for all of them, which look at no model: an application that only another one uses counts, too.
+    """
+    locked = list(
+        EnvironmentPackage.objects.filter(environment_id__in=list(ids)).values_list("environment_id", "fqn", "version")
+    )
+    rows = Package.objects.filter(
+        scope_of(project_id), fqn__in={fqn for _, fqn, _ in locked}, usable=True, prerelease=False, type="Application"
+    )
+    newest = dict(rows.values("fqn").annotate(newest=Max("version_key")).values_list("fqn", "newest"))
+    found: dict[str, int] = {}
+    for id, fqn, version in locked:
+        if fqn in newest and newest[fqn] > sort_key(version):
+            found[id] = found.get(id, 0) + 1
+    return found
 
 
 def _since(offer: Offer, releases: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
