@@ -197,7 +197,7 @@ def story(shop: Shop) -> None:
     shop.vetro("env", "show", "shop")
 
     step(5, "Destroy it")
-    shop.vetro("env", "destroy", "shop")
+    shop.vetro("env", "destroy", "shop", "--yes")
     shop.nothing_left()
 
 

@@ -199,7 +199,7 @@ def test_a_shop_with_a_database_answers_changes_and_goes(place: Place) -> None:
         *("env", "action", "shop", "backup", "--app", "com.example.vetro.WebShop", "-o", "json")
     ).stdout.replace("\\n", "\n")
 
-    place.ok("env", "destroy", "shop")
+    place.ok("env", "destroy", "shop", "--yes")
     left = traces(cloud_of(place), place.root)
     left.pop("notes")  # where the workspace's cloud is; `vetro cloud clean` forgets it
     assert not any(left.values()), left
@@ -236,7 +236,7 @@ def test_a_dead_server_is_named_planned_and_comes_back_with_its_data(place: Plac
     assert f"Server {name} was started" in place.ok(*command).output
     assert "Visitor number <strong>2<" in answer(f"http://{address}:8080/")
     assert said not in place.ok("env", "show", "shop").stdout
-    place.ok("env", "destroy", "shop")
+    place.ok("env", "destroy", "shop", "--yes")
 
 
 @pytest.mark.campaign
@@ -263,14 +263,14 @@ def test_a_second_shop_uses_the_database_that_is_there_and_the_first_goes_alone(
     backup = ("env", "action", "shop", "backup", "--app", "main", "--save")
     place.ok(*backup, "before.json")
     assert len(json.loads((place.folder / "before.json").read_text("utf-8"))) == 2
-    assert "application 'main' is used by" in place.refused("env", "remove", "shop", "main")
+    assert "application 'main' is used by" in place.refused("env", "remove", "shop", "main", "--yes")
 
-    place.ok("env", "remove", "shop", "first")
+    place.ok("env", "remove", "shop", "first", "--yes")
     assert len(place.servers()) == 2
     assert "Visitor number <strong>2<" in visit("second")
     place.ok(*backup, "after.json")
     assert len(json.loads((place.folder / "after.json").read_text("utf-8"))) == 1
-    place.ok("env", "destroy", "shop")
+    place.ok("env", "destroy", "shop", "--yes")
     assert place.servers() == []
 
 
@@ -285,7 +285,7 @@ def test_two_servers_install_a_package_and_talk(place: Place) -> None:
     (app,) = place.data("env", "show", "pair", "--model", "-1")["Objects"]["applications"]
     assert app["heard"] == "Hello, world!\ntwo"
     assert place.data("env", "action", "pair", "boots") == boots
-    place.ok("env", "destroy", "pair")
+    place.ok("env", "destroy", "pair", "--yes")
 
 
 def guest_processes(place: Place) -> dict[int, str]:
@@ -351,7 +351,7 @@ def test_cut_off(place: Place) -> None:
     assert place.data(*run("cat /srv/kept")) == "kept"
     assert "all servers that should run do so" in place.run("cloud", "start").output
     assert used(place)["links"] == running["links"]
-    place.ok("env", "destroy", "v")
+    place.ok("env", "destroy", "v", "--yes")
     assert place.servers() == []
 
 
@@ -370,7 +370,7 @@ def test_two_regions_have_servers_of_their_own(place: Place) -> None:
     model = place.data("env", "show", "regions", "--model", "-1")["Objects"]
     (app,) = model["applications"]
     assert app["there"]["regionName"] == "RegionTwo" and [text.strip() for text in app["heard"]] == ["here", "there"]
-    place.ok("env", "destroy", "regions")
+    place.ok("env", "destroy", "regions", "--yes")
     assert servers_of(place) == set()
 
 
@@ -429,8 +429,8 @@ def test_what_servers_and_scripts_say(place: Place) -> None:
         "deploy", str(package), "--env", "x", "--driver", "nspawn", "--set", f"word={word}", "--set", "fails=true"
     ).count("\u2022 is wrong")
     assert word not in place.ok("logs", "e").stdout and "from-the-journal" in place.ok("logs", "e", "--journal").stdout
-    place.ok("env", "destroy", "e")
-    place.ok("env", "destroy", "x")
+    place.ok("env", "destroy", "e", "--yes")
+    place.ok("env", "destroy", "x", "--yes")
 
 
 @pytest.mark.campaign
@@ -464,4 +464,4 @@ def test_a_shop_is_upgraded_by_one_answer_and_keeps_its_visitors(place: Place) -
     assert "com.example.vetro.WebShop/2.0.0@com.example.vetro.WebShop" in kinds
     print(f"planned and upgraded in {took:.1f} s")
     assert took <= 60
-    place.ok("env", "destroy", "shop")
+    place.ok("env", "destroy", "shop", "--yes")

@@ -78,7 +78,7 @@ def test_stacks_are_made_in_the_openstack(place: Place, fake: Fake) -> None:
     place.ok(*command, "--set", "word=two")
     (stack,) = fake.stacks.values()
     assert (stack["stack_status"], stack["body"]["template"]["outputs"]["o"]["value"]) == ("UPDATE_COMPLETE", "two")
-    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "e", "--yes")
     assert fake.stacks == {}
 
 

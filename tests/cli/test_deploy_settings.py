@@ -68,7 +68,7 @@ def test_no_package_code_runs_in_the_command(place: Place, monkeypatch: pytest.M
         monkeypatch.setattr(Session, name, refuse)
     place.deploy()
     place.ok("env", "action", "e", "open")
-    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "e", "--yes")
 
 
 def test_a_command_ends_the_processes_that_it_started(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ def test_it_comes_back_as_itself(place: Place) -> None:
     place.deploy()
     file = exported(place)
     shutil.copytree(place.root / "cloud", place.folder / "kept")
-    place.ok("env", "destroy", "e", "--abandon")  # of a simulated environment nothing is left behind
+    place.ok("env", "destroy", "e", "--abandon", "--yes")  # of a simulated environment nothing is left behind
     shutil.rmtree(place.root / "cloud")
     shutil.copytree(place.folder / "kept", place.root / "cloud")
     place.ok("env", "import", file)
@@ -89,12 +89,12 @@ def test_after_a_cleaned_cloud_everything_is_made_anew(place: Place) -> None:
     assert (app["text"], app["opened"]) == ("kept", 0)
     assert "box --text kept" in str(place.recorded()[-1].body)
     place.ok("cloud", "clean", "--yes")
-    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "e", "--yes")
 
 
 def test_an_empty_environment_is_copied_as_one(place: Place) -> None:
     place.deploy()
-    place.ok("env", "destroy", "e", "--keep", "-q")
+    place.ok("env", "destroy", "e", "--keep", "-q", "--yes")
     place.ok("env", "import", exported(place), "--name", "copy", "--fresh")
     assert place.data("env", "show", "copy", "--model", "-1")["Objects"]["applications"] == []
     assert place.status("copy") == "new"

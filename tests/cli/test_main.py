@@ -146,8 +146,8 @@ def test_a_full_disk_behind_standard_output_is_no_defect(here: Path, unbuffered:
 
 @pytest.mark.parametrize("name", ["env", "package", "admin", "db"])
 def test_lists_of_commands_say_whole_sentences(vetro: Callable[..., Result], name: str) -> None:
-    listed = vetro(name, "--help").stdout.partition("Commands:")[2]
-    assert listed and "..." not in listed
+    listed = vetro(name, "--help").stdout.partition("--help ")[2]
+    assert len(listed.splitlines()) > 4 and "..." not in listed
 
 
 @pytest.mark.parametrize("name", ["env", "package", "image", "config", "db"])

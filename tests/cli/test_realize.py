@@ -62,7 +62,7 @@ def test_the_image_is_built_and_all_of_it_is_made(here: Path, image: Path, monke
     # Sent twice.
     assert "is not simulated" in place.refused("env", "realize", "e")
     assert built == ["debian-12"]
-    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "e", "--yes")
 
 
 @pytest.mark.campaign

@@ -29,6 +29,8 @@ FAILED = 1
 DEFECT = 3
 #: Exit status after Ctrl-C, as shells have it.
 INTERRUPTED = 130
+#: A format with all columns, and what begins one that is an expression.
+WIDE, QUERY = "wide", "jmespath="
 #: What writing to standard output says where the disk behind it, or the owner's share of it, is full.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -107,21 +109,103 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+class Format(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
+    """One of some formats; also `WIDE` where there are tables, and `QUERY` with an expression where there is JSON."""
+
+    name = "format"
+
+    def __init__(self, formats: Sequence[str]) -> None:
+        self.formats = list(formats)
+        if "json" in formats:
+            self.formats.append(f"{QUERY}EXPRESSION")
+        if "table" in formats:
+            self.formats.insert(1, WIDE)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """All of them, as `click.Choice` shows its own."""
+        return f"[{'|'.join(self.formats)}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The format for `print_data`. A wide table is a table, and the command's context keeps that it is wide."""
+        if value == WIDE and WIDE in self.formats:
+            if ctx is not None:
+                ctx.meta[WIDE] = True
+            return "table"
+        if value.startswith(QUERY) and "json" in self.formats:
+            import jmespath  # for those who ask so
+
+            try:
+                jmespath.compile(value.removeprefix(QUERY))
+            except jmespath.exceptions.JMESPathError as error:
+                self.fail(f"{value.removeprefix(QUERY)!r} is no JMESPath expression: {error}", param, ctx)
+            return value
+        if value not in self.formats or value.startswith(QUERY):
+            self.fail(f"'{value}' is not one of {', '.join(self.formats)}", param, ctx)
+        return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """All of them."""
+        from click.shell_completion import CompletionItem  # only shells ask for it
+
+        words = (QUERY if one.startswith(QUERY) else one for one in self.formats)
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
 def output_option(*formats: str) -> Callable[[F], F]:
-    """``-o/--output``: one of ``formats``, the first is the default."""
+    """``-o/--output``: one of ``formats``, the first is the default. Tables can be had wide (`wide`), and of what JSON
+    would show a JMESPath expression picks (`print_data`)."""
+    more = "".join(
+        (
+            " 'wide' shows more columns." if "table" in formats else "",
+            " 'jmespath=EXPRESSION' picks from what 'json' prints." if "json" in formats else "",
+        )
+    )
     return click.option(
         "-o",
         "--output",
         "output",
-        type=click.Choice(formats),
+        type=Format(formats),
         default=formats[0],
         show_default=True,
-        help="Format of what is printed.",
+        help=f"Format of what is printed.{more}",
     )
 
 
+def wide() -> bool:
+    """Whether the command that runs was asked for all columns."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(WIDE))
+
+
+def confirmed(question: str, sure: bool) -> bool:
+    """Whether the person says yes; ``sure``: it was said already, by ``--yes``. Where nobody can be asked, the command
+    ends and names that option."""
+    if sure:
+        return True
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        echo("", err=True)
+        fail("the input ended before the question was answered", "--yes answers it")
+
+
+def yes_option(function: F) -> F:
+    """``--yes``, for commands that ask before something is lost."""
+    return click.option("--yes", "sure", is_flag=True, help="Do not ask.")(function)
+
+
 def print_data(data: Any, output: str) -> None:
-    """Prints plain data as JSON or YAML."""
+    """Prints plain data as JSON or YAML, or what an expression picks from it: texts and numbers bare, those of a list
+    one a line, those of a list in a list apart by tabs, anything else as JSON."""
+    if output.startswith(QUERY):
+        data, output = _picked(data, output.removeprefix(QUERY)), "json"
+        lines = _bare(data)
+        if lines is not None:
+            for line in lines:
+                echo(line, raw=True)
+            return
     digits = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)  # the language bounds its integers itself, a little beyond Python's limit
     try:
@@ -131,6 +215,37 @@ def print_data(data: Any, output: str) -> None:
     finally:
         sys.set_int_max_str_digits(digits)
     echo(text, raw=True)
+
+
+def _picked(data: Any, expression: str) -> Any:
+    import jmespath
+
+    try:
+        return jmespath.search(expression, data)
+    except jmespath.exceptions.JMESPathError as error:
+        fail(f"the expression fails: {error}", "'-o json' prints what it is applied to")
+
+
+def _bare(data: Any) -> list[str] | None:
+    """Lines for data without structure; None where there is some."""
+
+    def flat(value: Any) -> bool:
+        return value is None or isinstance(value, str | int | float)
+
+    def text(value: Any) -> str:
+        return value if isinstance(value, str) else "" if value is None else json_text(value)
+
+    if data is None:
+        return []
+    if flat(data):
+        return [text(data)]
+    if not isinstance(data, list):
+        return None
+    if all(flat(item) for item in data):
+        return [text(item) for item in data]
+    if all(isinstance(item, list) and all(flat(cell) for cell in item) for item in data):
+        return ["\t".join(text(cell) for cell in item) for item in data]
+    return None
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

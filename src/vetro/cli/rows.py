@@ -21,15 +21,27 @@ def when(text: Any) -> str:
 
 
 def print_rows(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], output: str, *, empty: str, head: Sequence[str] = ()
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    output: str,
+    *,
+    empty: str,
+    head: Mapping[str, str] | None = None,
+    wide: Sequence[str] = (),
 ) -> None:
-    """A list: as data with everything there is, as a table the named columns. ``empty`` is said where it is empty."""
+    """A list: as data with everything there is, as a table the named columns. ``empty`` is said where it is empty.
+
+    ``wide``: columns that are shown on request (`-o wide`) only, ids most of all. ``head``: titles of columns that are
+    not called as what they show.
+    """
+    shown = [*columns, *(wide if out.wide() else ())]
     if output != "table":
         out.print_data(list(rows), output)
     elif not rows:
         out.note(empty)
     else:
-        out.print_table(head or columns, [[_cell(name, row.get(name)) for name in columns] for row in rows])
+        titles = [(head or {}).get(name, name) for name in shown]
+        out.print_table(titles, [[_cell(name, row.get(name)) for name in shown] for row in rows])
 
 
 def print_one(row: Mapping[str, Any], output: str, names: Sequence[str] = ()) -> None:

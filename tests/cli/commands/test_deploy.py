@@ -212,7 +212,7 @@ def test_a_server_that_does_not_come_up_is_named_and_made_at_the_second_try(plac
     assert "e-1" in said and "no host has room for it" in said
     place.ok("env", "deploy", "e")
     assert place.plans() == FIRST
-    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "e", "--yes")
     assert place.servers() == []
 
 
@@ -262,7 +262,7 @@ def test_the_example_with_a_database(place: Place) -> None:
     place.ok("deploy", str(EXAMPLES), "--class", name, "--env", "shop", "--set", "database.name=books")
     assert place.servers() == ["shop-2", "shop-1"] and len(place.plans()) == count + 1
     assert "books" in place.ok("env", "show", "shop").stdout
-    place.ok("env", "destroy", "shop")
+    place.ok("env", "destroy", "shop", "--yes")
     assert place.servers() == [] and place.data("env", "list") == []
 
 
@@ -273,13 +273,13 @@ def test_an_environment_is_not_gone_while_its_servers_are_not(place: Place) -> N
     with contextlib.closing(sqlite3.connect(database)) as cloud:
         cloud.execute("CREATE TRIGGER held BEFORE DELETE ON resources BEGIN SELECT RAISE(ABORT, 'it is held'); END")
         cloud.commit()
-    said = place.refused("env", "destroy", "e")
+    said = place.refused("env", "destroy", "e", "--yes")
     assert "is gone" not in said and "held" in said
     assert [env["name"] for env in place.data("env", "list")] == ["e"]
     with contextlib.closing(sqlite3.connect(database)) as cloud:
         cloud.execute("DROP TRIGGER held")
         cloud.commit()
-    assert "environment 'e' is gone" in place.ok("env", "destroy", "e").output
+    assert "environment 'e' is gone" in place.ok("env", "destroy", "e", "--yes").output
     assert place.servers() == [] and place.data("env", "list") == []
 
 

@@ -138,16 +138,67 @@ def test_an_application_without_a_name_is_meant_by_what_tables_call_it(place: Pl
 
 def test_destroy_keeps_nothing_or_the_history(place: Place) -> None:
     place.deploy()
-    said = place.ok("env", "destroy", "e", "--keep").output
+    said = place.ok("env", "destroy", "e", "--keep", "--yes").output
     assert "The box is thrown away" in said
     assert place.servers() == [] and place.status() == "destroyed"
     assert place.data("cloud", "status")["stacks"] == []
     assert "is empty" in place.refused("env", "deploy", "e")
     place.deploy()
     assert place.servers() == ["e-1"]
-    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "e", "--yes")
     assert place.servers() == [] and place.data("env", "list") == []
-    assert "there is no environment 'e'" in place.refused("env", "destroy", "e")
+    assert "there is no environment 'e'" in place.refused("env", "destroy", "e", "--yes")
+
+
+def test_what_goes_is_named_before_anything_is_destroyed(place: Place) -> None:
+    place.deploy()
+    asked = place.run("env", "destroy", "e", input="n\n")
+    assert asked.exit_code == 0 and asked.stdout == ""
+    application, server = asked.stderr.splitlines()[:2]
+    assert application == "- box  (t.Box)"
+    assert server.startswith("    server e-1  10.0.") and server.endswith(" (simulated)")
+    assert "destroy environment 'e'? [y/N]" in asked.stderr and "nothing was changed" in asked.stderr
+    for words in (["destroy", "e"], ["destroy", "e", "--keep"], ["destroy", "e", "--abandon"], ["remove", "e", "box"]):
+        said = place.refused("env", *words)  # a script that says nothing
+        assert "hint: --yes answers it" in said
+    assert place.servers() == ["e-1"]
+    assert (
+        "application 'box' of environment 'e' is removed" in place.run("env", "remove", "e", "box", input="y\n").stderr
+    )
+    assert place.servers() == []
+
+
+def test_an_expression_picks_what_scripts_want(place: Place) -> None:
+    place.deploy()
+    place.deploy(env="other")
+    assert place.ok("env", "list", "-o", "jmespath=[].name").stdout == "e\nother\n"
+    assert place.ok("env", "show", "e", "-o", "jmespath=components[0].server").stdout == "e-1\n"
+    assert place.ok("env", "list", "-o", "jmespath=[].[name, status]").stdout == "e\tready\nother\tready\n"
+    assert place.ok("env", "list", "-o", "jmespath=[?name=='none']").stdout == ""
+    assert json.loads(place.ok("env", "list", "-o", "jmespath=[0].{called: name}").stdout) == {"called": "e"}
+    assert "is no JMESPath expression" in place.run("env", "list", "-o", "jmespath=[").stderr
+    assert "the expression fails" in place.refused("env", "list", "-o", "jmespath=length([0].applications)")
+    assert "is not one of table, wide, json, yaml" in place.run("env", "list", "-o", "xml").stderr
+
+
+def test_ids_are_for_those_who_ask(place: Place) -> None:
+    place.deploy()
+    (row,) = place.data("env", "list")
+    assert row["id"] not in place.ok("env", "list").stdout
+    wide = place.ok("env", "list", "-o", "wide").stdout.splitlines()
+    assert wide[0].split()[-1] == "id" and wide[1].split()[-1] == row["id"]
+
+
+def test_watching_shows_what_changed_until_it_is_interrupted(place: Place) -> None:
+    place.deploy()
+    with place.start("env", "list", "--watch") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().split()[0] == "name"
+        assert process.stdout.readline().split()[0] == "e"
+        place.ok("env", "create", "second")
+        assert [process.stdout.readline().split()[0] for _ in range(3)] == ["name", "e", "second"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
 
 
 def test_abandoned_servers_stay_unless_they_were_only_written_down(
@@ -159,7 +210,7 @@ def test_abandoned_servers_stay_unless_they_were_only_written_down(
         place.ok("deploy", str(place.package), "--env", "real", "--driver", "moon")
         place.deploy()
         for name in ("e", "real"):
-            place.ok("env", "destroy", name, "--abandon")
+            place.ok("env", "destroy", name, "--abandon", "--yes")
     assert place.data("env", "list") == []
     assert [name.rpartition("-")[0] for name in place.servers()] == ["real"]
     place.ok("cloud", "clean", "--yes")
@@ -175,7 +226,11 @@ def test_killed_in_the_middle_and_continued(place: Place) -> None:
         nothing_runs(place)
     assert place.status() == "interrupted"
     assert place.plans() == FIRST[:2]
-    for command in (["deploy", str(place.package), "--env", "e"], ["env", "deploy", "e"], ["env", "destroy", "e"]):
+    for command in (
+        ["deploy", str(place.package), "--env", "e"],
+        ["env", "deploy", "e"],
+        ["env", "destroy", "e", "--yes"],
+    ):
         assert "vetro env resume e" in place.refused(*command)
 
     said = place.ok("env", "resume", "e").output
@@ -219,7 +274,7 @@ def test_an_interrupted_task_can_be_ended_instead(place: Place) -> None:
     assert place.status() == "cancelled"
     place.ok("env", "deploy", "e")
     assert place.status() == "ready" and place.servers() == ["e-1"]
-    place.ok("env", "destroy", "e")
+    place.ok("env", "destroy", "e", "--yes")
     assert place.servers() == []
 
 
@@ -247,8 +302,8 @@ def test_one_task_at_a_time(place: Place) -> None:
             ["env", "deploy", "e"],
             ["env", "action", "e", "open"],
             ["env", "resume", "e"],
-            ["env", "destroy", "e"],
-            ["env", "destroy", "e", "--abandon"],
+            ["env", "destroy", "e", "--yes"],
+            ["env", "destroy", "e", "--abandon", "--yes"],
             ["cloud", "clean", "--yes"],
         ):
             assert "environment 'e' is" in place.refused(*command)

@@ -135,7 +135,7 @@ def test_ctrl_c_ends_a_plan_and_leaves_nothing(place: Place, monkeypatch: pytest
 def test_what_cannot_be_planned(place: Place, command: tuple[str, ...], said: str) -> None:
     place.ok("env", "create", "empty", "--driver", "record")
     place.ok("env", "deploy", "empty", "-q")
-    place.ok("env", "destroy", "empty", "--keep", "-q")
+    place.ok("env", "destroy", "empty", "--keep", "-q", "--yes")
     done = place.run(*command)
     assert done.exit_code in (1, 2)
     assert said in done.output

@@ -40,7 +40,7 @@ def test_environments_of_a_workspace_share_its_limits(place: Place) -> None:
     assert list(rows) == list(OF_CLOUD)
     assert (rows["servers"]["used"], rows["servers"]["limit"], rows["memory"]["limit"]) == (1, 1, 2_097_152)
     assert [line.split()[:3] for line in place.ok("quota", "show").stdout.splitlines()][1] == ["servers", "1", "1"]
-    place.ok("env", "destroy", "first")
+    place.ok("env", "destroy", "first", "--yes")
     place.deploy(env="third")
 
 

@@ -135,7 +135,7 @@ def test_slips_cost_nothing(remote: Remote) -> None:
     remote.refused("log", "slips", "--effects", status=2)
     assert "ended already" in remote.refused("env", "cancel", "slips")
     assert "is empty" in remote.refused("env", "deploy", remote.data("env", "create", "empty")["name"])
-    assert "environment 'empty' is gone" in remote.ok("env", "destroy", "empty").stderr
+    assert "environment 'empty' is gone" in remote.ok("env", "destroy", "empty", "--yes").stderr
 
 
 def test_another_project_sees_none_of_it(remote: Remote) -> None:
@@ -151,12 +151,12 @@ def test_another_project_sees_none_of_it(remote: Remote) -> None:
 
 def test_destroy(remote: Remote) -> None:
     remote.deploy("gone")
-    assert "The box is thrown away" in remote.ok("env", "destroy", "gone", "--keep").stderr
+    assert "The box is thrown away" in remote.ok("env", "destroy", "gone", "--keep", "--yes").stderr
     assert remote.data("env", "show", "gone")["components"] == []
-    assert "'gone' is gone" in remote.ok("env", "destroy", "gone").stderr
+    assert "'gone' is gone" in remote.ok("env", "destroy", "gone", "--yes").stderr
     assert "there is no environment" in remote.refused("env", "show", "gone")
     remote.deploy("left")
-    assert "still there" in remote.ok("env", "destroy", "left", "--abandon").stderr
+    assert "still there" in remote.ok("env", "destroy", "left", "--abandon", "--yes").stderr
     assert "there is no environment" in remote.refused("env", "show", "left")
 
 

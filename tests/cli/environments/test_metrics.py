@@ -15,7 +15,7 @@ def test_what_is_simulated_uses_nothing(remote: Remote) -> None:
     remote.ok("env", "create", "measured")
     assert "nothing was measured in the last hour" in remote.ok("env", "metrics", "measured").output
     assert json.loads(remote.ok("env", "metrics", "measured", "-o", "json").stdout)["servers"] == []
-    remote.ok("env", "destroy", "measured")
+    remote.ok("env", "destroy", "measured", "--yes")
 
 
 def test_a_workspace_has_nobody_who_measures() -> None:

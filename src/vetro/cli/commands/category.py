@@ -32,7 +32,9 @@ def list_command(output: str) -> None:
     """List the categories with the number of their packages."""
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/categories"))
-    print_rows(rows, ("name", "package_count", "id"), output, empty="no categories", head=("name", "packages", "id"))
+    print_rows(
+        rows, ("name", "package_count"), output, empty="no categories", head={"package_count": "packages"}, wide=("id",)
+    )
 
 
 @command.command("create")

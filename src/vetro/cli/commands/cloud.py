@@ -126,8 +126,8 @@ def start(workspace: str | None) -> None:
 
 @command.command("clean")
 @workspace_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def clean(workspace: str | None, yes: bool) -> None:
+@out.yes_option
+def clean(workspace: str | None, sure: bool) -> None:
     """Remove all servers, networks and stacks of the cloud of a workspace, and what crashes left behind.
 
     Environments stay in the workspace, as new ones: 'vetro env deploy' makes everything anew. Images stay, too.
@@ -136,7 +136,7 @@ def clean(workspace: str | None, yes: bool) -> None:
 
     with out.explained(), open_local(workspace) as client:
         place = client.workspace
-        if not yes and not click.confirm(f"Remove everything that is deployed from {place.root}?", err=True):
+        if not out.confirmed(f"Remove everything that is deployed from {place.root}?", sure):
             out.fail("nothing was removed")
         count = 0
         with client.all_held() as rows:

@@ -15,6 +15,7 @@ from vetro.cli.client.contexts import context_option
 from vetro.cli.environments import actions, lifecycle, removal
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import KindName, run_options, workspace_option
+from vetro.cli.watch import watch_option
 from vetro.model.files import file_object
 
 
@@ -22,8 +23,16 @@ from vetro.model.files import file_object
 @context_option
 @workspace_option
 @out.output_option("table", "json", "yaml")
+@watch_option
 def list_command(workspace: str | None, output: str) -> None:
-    """List the environments with their state."""
+    """List the environments with their state.
+
+    \b
+    Examples:
+      vetro env list -o wide
+      vetro env list --watch
+      vetro env list -o 'jmespath=[?status==`"deploy failure"`].name'
+    """
     with out.explained(), server(workspace) as client:
         lifecycle.list_all(client, output)
 
@@ -54,6 +63,7 @@ def create_command(
 @context_option
 @workspace_option
 @out.output_option("table", "json", "yaml")
+@watch_option
 def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
     """Show an environment: components, servers, addresses, packages, history."""
     with out.explained(), server(workspace) as client:
@@ -160,12 +170,13 @@ def _files(pairs: tuple[str, ...]) -> dict[str, Any]:
 @click.argument("name", shell_complete=environments)
 @click.argument("app")
 @click.option("--plan", is_flag=True, help="Show what would be removed instead.")
+@out.yes_option
 @context_option
 @run_options
-def remove_command(name: str, app: str, plan: bool, workspace: str | None, **options: Any) -> None:
+def remove_command(name: str, app: str, plan: bool, sure: bool, workspace: str | None, **options: Any) -> None:
     """Remove one application of an environment, with all that it owns; the others stay.
 
-    APP is its name or id. One that others use is not removed.
+    APP is its name or id. One that others use is not removed. What goes is listed before you are asked.
 
     \b
     Examples:
@@ -173,19 +184,29 @@ def remove_command(name: str, app: str, plan: bool, workspace: str | None, **opt
       vetro env remove shop blog
     """
     with out.explained(), server(workspace, scratch=plan) as client:
-        removal.remove(client, name, app, plan, **options)
+        removal.remove(client, name, app, plan, sure, **options)
 
 
 @click.command("destroy")
 @click.argument("name", shell_complete=environments)
 @click.option("--keep", is_flag=True, help="Keep the empty environment with its history.")
 @click.option("--abandon", is_flag=True, help="Only forget it: servers and resources stay where they are.")
+@out.yes_option
 @context_option
 @run_options
-def destroy_command(name: str, keep: bool, abandon: bool, workspace: str | None, **options: Any) -> None:
-    """Destroy everything in an environment, then the environment."""
+def destroy_command(name: str, keep: bool, abandon: bool, sure: bool, workspace: str | None, **options: Any) -> None:
+    """Destroy everything in an environment, then the environment.
+
+    Its applications and servers are listed before you are asked.
+
+    \b
+    Examples:
+      vetro env destroy shop
+      vetro env destroy shop --yes
+      vetro env destroy shop --keep
+    """
     with out.explained(), server(workspace) as client:
-        removal.destroy(client, name, keep, abandon, **options)
+        removal.destroy(client, name, keep, abandon, sure, **options)
 
 
 @click.command("health")
@@ -193,6 +214,7 @@ def destroy_command(name: str, keep: bool, abandon: bool, workspace: str | None,
 @context_option
 @workspace_option
 @out.output_option("table", "json", "yaml")
+@watch_option
 def health_command(name: str, workspace: str | None, output: str) -> None:
     """Show how an environment and its components are: servers, checks, and what changed.
 

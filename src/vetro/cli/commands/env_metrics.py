@@ -11,6 +11,7 @@ from vetro.cli import output as out
 from vetro.cli.client.connect import need_server
 from vetro.cli.client.contexts import context_option
 from vetro.cli.client.find import environment
+from vetro.cli.watch import watch_option
 
 _WHAT = "servers are measured by the worker of a server"
 _HEAD = ("server", "processors", "most", "memory", "of", "disk", "samples")
@@ -20,6 +21,7 @@ _HEAD = ("server", "processors", "most", "memory", "of", "disk", "samples")
 @click.argument("name")
 @context_option
 @out.output_option("table", "json", "yaml")
+@watch_option
 def metrics_command(name: str, output: str) -> None:
     """Show what the servers of an environment on a server used in the last hour.
 

@@ -32,9 +32,14 @@ def _arguments(command: _Command) -> _Command:
 @click.command("start")
 @_arguments
 def start_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
-    """Start the servers of an environment that do not run, those first that others need.
+    """Start servers that do not run, those first that others need.
 
-    COMPONENT is a component or a server, by name or id; without it all are meant.
+    COMPONENT is a component or a server, by name or id; without it all of the environment are meant.
+
+    \b
+    Examples:
+      vetro start shop
+      vetro start shop web-1
     """
     _power(name, "start", what, force, workspace, options)
 
@@ -42,10 +47,15 @@ def start_command(name: str, what: str, force: bool, workspace: str | None, **op
 @click.command("stop")
 @_arguments
 def stop_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
-    """Stop the servers of an environment, those last that others need; they keep their disks.
+    """Stop servers, those last that others need; they keep their disks.
 
-    COMPONENT is a component or a server, by name or id; without it all are meant. They stay stopped, also when this
-    machine is started again, until 'vetro env start' or a deployment starts them.
+    COMPONENT is a component or a server, by name or id; without it all of the environment are meant. They stay stopped,
+    also when this machine is started again, until 'vetro start' or a deployment starts them.
+
+    \b
+    Examples:
+      vetro stop shop
+      vetro stop shop db
     """
     _power(name, "stop", what, force, workspace, options)
 
@@ -53,9 +63,14 @@ def stop_command(name: str, what: str, force: bool, workspace: str | None, **opt
 @click.command("restart")
 @_arguments
 def restart_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
-    """Restart the servers of an environment: all are stopped before the first is started.
+    """Restart servers: all are stopped before the first is started.
 
-    COMPONENT is a component or a server, by name or id; without it all are meant.
+    COMPONENT is a component or a server, by name or id; without it all of the environment are meant.
+
+    \b
+    Examples:
+      vetro restart shop
+      vetro restart shop web-1
     """
     _power(name, "restart", what, force, workspace, options)
 

@@ -69,7 +69,7 @@ def find(marks: Marks, wanted: str) -> Image:
 
 def print_images(rows: Sequence[Image], output: str) -> None:
     """The images with their marks."""
-    print_rows(rows, ("name", "title", "type", "status", "id"), output, empty="the cloud has no images")
+    print_rows(rows, ("name", "title", "type", "status"), output, empty="the cloud has no images", wide=("id",))
 
 
 class _Served:

@@ -99,7 +99,13 @@ def list_command(output: str) -> None:
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/notices/targets"))
     shown = [{**row, "where": row["url"] or ", ".join(row["to"] or ())} for row in rows] if output == "table" else rows
-    print_rows(shown, ("name", "kind", "where", "enabled", "rules", "dead", "failing"), output, empty="no targets")
+    print_rows(
+        shown,
+        ("name", "kind", "where", "enabled", "rules", "dead", "failing"),
+        output,
+        empty="no targets",
+        wide=("id",),
+    )
 
 
 @target.command("remove")

@@ -21,8 +21,9 @@ from vetro.cli.rows import print_one, print_rows
 F = TypeVar("F", bound=Callable[..., Any])
 
 _WHAT = "catalogs are those of servers"
-_COLUMNS = ("fqn", "version", "type", "categories", "public", "id")
-_HEAD = ("package", "version", "type", "categories", "public", "id")
+_COLUMNS = ("fqn", "version", "type", "categories", "public")
+_HEAD = {"fqn": "package"}
+_WIDE = ("name", "tags", "enabled", "id")
 
 
 _anyway = click.option(
@@ -125,7 +126,7 @@ def _list(words: str, output: str, **filters: Any) -> None:
     with out.explained(), need_server(_WHAT) as client:
         rows = list(client.items("/packages", **asked, limit=200))
     empty = "nothing is found" if any(asked.values()) else "no packages yet; 'vetro package publish DIR' uploads some"
-    print_rows(rows, _COLUMNS, output, empty=empty, head=_HEAD)
+    print_rows(rows, _COLUMNS, output, empty=empty, head=_HEAD, wide=_WIDE)
 
 
 @click.command("show")

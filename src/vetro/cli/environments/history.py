@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import click
-
 from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.follow import conclude, follow
@@ -90,10 +88,11 @@ def states(client: Client, name: str, output: str) -> None:
     rows.reverse()
     print_rows(
         rows,
-        ("number", "kind", "state", "finished") if client.local else ("number", "kind", "state", "finished", "task_id"),
+        ("number", "kind", "state", "finished"),
         output,
         empty="nothing was deployed yet",
-        head=("number", "what", "state", "ended") if client.local else ("number", "what", "state", "ended", "task"),
+        head={"kind": "what", "finished": "ended", "task_id": "task"},
+        wide=() if client.local else ("task_id",),
     )
 
 
@@ -115,7 +114,7 @@ def restore(client: Client, name: str, number: int, only_plan: bool, sure: bool,
             planned(client, session, label, "table", names=names, **options)
         if only_plan:
             return
-        if not sure and not click.confirm(f"deploy state {number} of environment '{label}' again?", err=True):
+        if not out.confirmed(f"deploy state {number} of environment '{label}' again?", sure):
             out.note(UNCHANGED)
             return
         task, session = begin(client, session, True), None

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.connect import is_local
@@ -54,13 +52,14 @@ def list_all(client: Client, output: str) -> None:
         for name, why in client.workspace.damaged.items():
             out.note(out.shown(why))
             rows.append({"name": name, "status": "damaged", "error": why})
-    columns = ("applications", "driver", "changed") if client.local else ("version", "changed", "id")
+    columns = ("applications", "driver", "changed") if client.local else ("version", "changed")
     print_rows(
         rows,
         ("name", "status", "health", *columns),
         output,
         empty="no environments yet; 'vetro deploy PATH' makes one",
-        head=("name", "status", "health", "applications", "servers by", "changed") if client.local else (),
+        head={"driver": "servers by"},
+        wide=("description", "id"),
     )
 
 
@@ -135,7 +134,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     if client.local:
         out.echo(f"{about}, servers by {environment['driver']}, {client.context.url}")
     else:
-        out.echo(f"{about}, version {environment['version']}, {environment['id']}")
+        out.echo(f"{about}, version {environment['version']}{', ' + environment['id'] if out.wide() else ''}")
     if environment["description"]:
         out.echo(environment["description"])
     if environment["health"]:
@@ -153,11 +152,12 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         out.echo(f"{component}.{key}: {value}")
     if history:
         out.echo("")
+        hidden = 0 if client.local or out.wide() else 1  # ids of tasks are for those who ask
         shown = [
-            (task_label(t), t.get("method") or t["kind"], t["state"], when(t["finished"] or t["started"]))
+            (task_label(t), t.get("method") or t["kind"], t["state"], when(t["finished"] or t["started"]))[hidden:]
             for t in reversed(history)
         ]
-        out.print_table(("task", "what", "state", "ended" if client.local else "when"), shown)
+        out.print_table(("task", "what", "state", "ended" if client.local else "when")[hidden:], shown)
         for task in reversed(history):
             for wait in waits[task["id"]]:
                 already = f", for {wait['seconds']:.0f} s already" if wait["seconds"] is not None else ""
@@ -272,7 +272,7 @@ def repair(client: Client, name: str, only_plan: bool, sure: bool, **options: An
         print_plan(ended["result"], "table")
     if only_plan:
         return
-    if not sure and not click.confirm(f"repair environment '{label}'?", err=True):
+    if not out.confirmed(f"repair environment '{label}'?", sure):
         out.note(UNCHANGED)
         return
     finish(client, client.post(path), environment, names=names, **options)

@@ -10,16 +10,18 @@ from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.follow import conclude, follow
 from vetro.cli.client.requests import Client, ClientError
+from vetro.cli.differences import UNCHANGED
 from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import NotThere, begin, discard, finish
 from vetro.cli.environments.models import names_in, newest, own_draft
+from vetro.cli.summary import SIMULATED, addresses, servers
 from vetro.model.environment import Environment
 from vetro.model.header import class_of, id_of, label_of
 from vetro.model.tree import by_id, references
 
 
-def remove(client: Client, name: str, app: str, plan: bool, **options: Any) -> None:
-    """`vetro env remove`: deploys the environment without one of its applications."""
+def remove(client: Client, name: str, app: str, plan: bool, sure: bool, **options: Any) -> None:
+    """`vetro env remove`: deploys the environment without one of its applications. Asks before, unless ``sure``."""
     environment = find.environment(client, name)
     label = environment["name"]
     if own_draft(client, environment) is not None:
@@ -35,6 +37,11 @@ def remove(client: Client, name: str, app: str, plan: bool, **options: Any) -> N
         client.delete(f"/sessions/{session['id']}/components/{quote(chosen['id'], safe='')}")
         if plan:
             planned(client, session, label, "table", names=names, **options)
+            return
+        if not sure:
+            _say_what_goes(environment, model, chosen["id"])
+        if not out.confirmed(f"remove application '{chosen['name']}' of environment '{label}'?", sure):
+            out.note(UNCHANGED)
             return
         task, session = begin(client, session, False), None
     finally:
@@ -57,11 +64,28 @@ def _check_unused(model: Environment, chosen: Mapping[str, Any], names: Mapping[
                 raise NotThere(f"application '{chosen['name']}' is used by '{user}' ({key})", hint)
 
 
-def destroy(client: Client, name: str, keep: bool, abandon: bool, **options: Any) -> None:
-    """`vetro env destroy`."""
+def _say_what_goes(environment: Mapping[str, Any], model: Environment, only: str | None = None) -> None:
+    """Lists applications with their servers, all of them or the one with this id."""
+    mark = SIMULATED if environment.get("simulated") else ""
+    for application in model.applications:
+        if only is None or id_of(application) == only:
+            out.note(f"- {label_of(application)}  ({class_of(application)})")
+            for server in servers(application):
+                where = ", ".join(addresses(server))
+                out.note(f"    server {server.get('name')}{'  ' if where else ''}{where}{mark}")
+
+
+def destroy(client: Client, name: str, keep: bool, abandon: bool, sure: bool, **options: Any) -> None:
+    """`vetro env destroy`. Names what goes and asks before, unless ``sure``."""
     environment = find.environment(client, name)
     label = environment["name"]
     options["what"] = "destroying"
+    if not sure and not abandon:
+        _say_what_goes(environment, newest(client, environment))
+    question = "forget environment '{}'? Its servers stay where they are" if abandon else "destroy environment '{}'?"
+    if not out.confirmed(question.format(label), sure):
+        out.note(UNCHANGED)
+        return
     if keep and client.local:
         names = names_in(newest(client, environment))
         task = client.post(f"/environments/{environment['id']}/empty")

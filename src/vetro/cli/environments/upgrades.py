@@ -35,7 +35,7 @@ def list_offers(client: Client, name: str | None, output: str) -> None:
         ("environment", "package", "used", "to", "bump"),
         output,
         empty="everything has its newest version",
-        head=("environment", "package", "version", "newest", "change"),
+        head={"used": "version", "to": "newest", "bump": "change"},
     )
 
 
