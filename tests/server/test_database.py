@@ -49,10 +49,13 @@ def test_a_server_may_have_everything(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_who_is_lost_holds_nobody_up(tmp_path: Path) -> None:
     """A machine that vanishes in a transaction would keep its locks until TCP gives up, two hours later."""
     options = settings(tmp_path, "postgresql:///vetro")["OPTIONS"]
-    assert options["options"] == "-c idle_in_transaction_session_timeout=60000"
+    ours = "-c idle_in_transaction_session_timeout=60000 -c jit=off"
+    assert options["options"] == ours
     assert int(options["keepalives_idle"]) + 3 * int(options["keepalives_interval"]) <= 60
     mine = settings(tmp_path, "postgresql:///vetro?options=&keepalives_idle=300")["OPTIONS"]
     assert (mine["options"], mine["keepalives_idle"]) == ("", "300")  # poolers may refuse options
+    more = settings(tmp_path, "postgresql:///vetro?options=-c%20search_path%3Dblue")["OPTIONS"]
+    assert more["options"] == f"{ours} -c search_path=blue"
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SHOW idle_in_transaction_session_timeout")

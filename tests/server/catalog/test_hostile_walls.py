@@ -169,10 +169,12 @@ def test_tasks_find_the_code_of_what_was_imported(
     data = archive("com.example.Compiled")
     package = import_packages(ann.caller, [data]).packages[0]
     place = str(blobs.location_of(package.digest))
-    assert {file_of(key) for key in written} == {f"{place}/Classes/com.example.Compiled.yaml"}
+    *code, mark = written
+    assert {file_of(key) for key in code} == {f"{place}/Classes/com.example.Compiled.yaml"}
+    assert file_of(mark) == f"{place}/"
     cache = DiskCache(compiled_folder(config()))
     keys = written.copy()
-    assert len(keys) == 2 and all(cache.get(key) for key in keys)
+    assert len(code) == 2 and all(cache.get(key) for key in keys)
     # Whatever this process may have become: the code is that of tasks of the first project.
     import_packages(eve.caller, [data])
     assert written == keys
@@ -180,4 +182,4 @@ def test_tasks_find_the_code_of_what_was_imported(
     DiskCache(compiled_folder(config()), writable=True).put(keys[0], b"poison")
     assert cache.get(keys[0]) == b"poison"
     import_packages(root.caller, [data], is_public=True)
-    assert set(written[3:]) == set(keys) and b"poison" not in [cache.get(key) for key in keys]
+    assert set(written[4:]) == set(keys) and b"poison" not in [cache.get(key) for key in keys]

@@ -217,6 +217,8 @@ class WorkerPool:
                     if time.monotonic() - linked > _LINK_EVERY and "link" not in busy:
                         linked = time.monotonic()
                         working["link"] = [linking.begin()]
+                    if "compile" not in busy and (compiling := self._runner.compilation.begin()):
+                        working["compile"] = [compiling]
                     if time.monotonic() - swept > _SWEEP_EVERY and "sweep" not in busy:
                         swept = time.monotonic()
                         working["sweep"] = hooks.aged(self._config)

@@ -35,6 +35,7 @@ from vetro.server.observe import traces
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import effect_hosts, reports, spec, wakeup
 from vetro.server.tasks.claim import Lease
+from vetro.server.tasks.compilation import Compilation
 from vetro.server.tasks.completion import break_off, finish
 from vetro.server.tasks.errors import BegunTooOften, Stumbled
 from vetro.server.tasks.journal import DbJournal
@@ -107,6 +108,8 @@ class TaskRunner:
         self.stumbled = ""
         #: The folder of the pulses of leases (`vetro.engine.host.heartbeat`); None: they are never renewed.
         self.pulses: Path | None = None
+        #: The packages that tasks have used.
+        self.compilation = Compilation()
         self._pulses: dict[Lease, Path] = {}
 
     def running(self) -> list[str]:
@@ -292,6 +295,7 @@ class TaskRunner:
 
         output, waits = OutputLog(task), WaitLog(task, lease, journal)
         engine_task = spec.engine_task(task)
+        self.compilation.used([package["digest"] for package in spec.packages_of(task)])
         with self._host(task, lease) as (host, folder):
             worker = Worker(
                 engine_task,

@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.version import engine_version
-from vetro.muranopl.code_cache import file_of
+from vetro.muranopl.code_cache import cache_key, file_of, key_of_file
 from vetro.packages.archive import ArchiveLimits
 from vetro.packages.cache import DiskCache
 from vetro.server.catalog import blobs
@@ -80,13 +80,12 @@ def check_archives(
         "op": "check",
         "locations": locations,
         "others": list(others),
-        "compile": os.environ.get("VETRO_CACHE") != "off",
+        "compile": compiles(),
         "limits": archive_limits(),
     }
     answer, code = pool().ask(owner, head, [data for data, _ in archives], SECONDS, others, fresh=fresh)
-    _keep(
-        [location for location in locations if location not in shared], dict(zip(answer["compiled"], code, strict=True))
-    )
+    if head["compile"]:
+        _keep([place for place in locations if place not in shared], dict(zip(answer["compiled"], code, strict=True)))
     found: list[dict[str, Any]] = answer["checked"]
     return found
 
@@ -96,13 +95,30 @@ def _keep(locations: Sequence[str], compiled: Mapping[str, bytes | memoryview]) 
 
     So an archive that found a hole in what reads it could put code of its own under its own name, and under no other.
     """
-    if not compiled:
+    if not locations:
         return
     cache = DiskCache(compiled_folder(config()), writable=True)
     own = tuple(f"{location}/" for location in locations)
     for key, data in compiled.items():
         if file_of(key).startswith(own):
             cache.put(key, bytes(data))
+    for location in locations:
+        cache.put(_mark(location), b"compiled")
+
+
+def compiles() -> bool:
+    """Whether this installation keeps compiled code."""
+    return os.environ.get("VETRO_CACHE") != "off"
+
+
+def compiled_here(location: str) -> bool:
+    """Whether this version of the program has kept the code of this archive on this machine."""
+    return DiskCache(compiled_folder(config())).get(_mark(location)) is not None
+
+
+def _mark(location: str) -> str:
+    """Key of the entry that says so. It is written behind the code, so it is not dropped before it."""
+    return key_of_file(f"{location}/", cache_key(f"package {engine_version()}", location))
 
 
 def refusal(findings: Sequence[Mapping[str, Any]]) -> ArchiveRefused:
