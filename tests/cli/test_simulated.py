@@ -18,12 +18,13 @@ from vetro.cli.main import main
 from vetro.cli.name_completion import environments
 
 #: Words for required arguments, by their names; the one that names an environment is known.
-WORDS = {"method": ["open"], "file": ["out.zip"], "number": ["1"]}
+WORDS = {"method": ["open"], "file": ["out.zip"], "number": ["1"], "words": ["80"]}
 #: More words that a command needs to have something to tell.
 MORE = {
     "exec": ["--", "true"],
     "deploy": ["--set", "text=walk"],
-    "env destroy": ["--keep"],
+    "env destroy": ["--keep", "--yes"],
+    "env remove": ["--yes"],
     "env resolve": ["--redo"],
 }
 #: The same in a workspace: whatever this machine could run, nothing is.

@@ -26,6 +26,7 @@ SECTIONS: Sections = {
         "exec": ("exec:exec_command", "Run a command in a server."),
         "ssh": ("exec:ssh_command", "Open a terminal in a server."),
         "cp": ("cp:command", "Copy files and folders from a server, or to it."),
+        "port-forward": ("port_forward:command", "Make ports of a server ports of this machine, until Ctrl-C."),
         "start": ("env_power:start_command", "Start servers that do not run, those first that others need."),
         "stop": ("env_power:stop_command", "Stop servers, those last that others need; they keep their disks."),
         "restart": ("env_power:restart_command", "Restart servers: all are stopped before the first is started."),
