@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 from tests.cli.conftest import write_package
 from vetro import __version__
@@ -73,6 +73,39 @@ def test_completion_knows_commands_without_loading_them(vetro: Callable[..., Res
     done = start(_VETRO_COMPLETE="bash_complete", COMP_WORDS="vetro ", COMP_CWORD="1")
     names = [line.split(",")[1] for line in done.stdout.splitlines()]
     assert names == list(cli.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("vetro deploy pack --class t.", ["t.Main", "t.Other"]),
+        ("vetro deploy pack --class t.Other --set ", ["count=", "text="]),
+        ("vetro deploy pack --set te", ["text="]),
+        ("vetro deploy pack --set ", ["count=", "text="]),
+        ("vetro deploy pack --set text=a", []),
+        ("vetro schema pack t.O", ["t.Other"]),
+        ("vetro deploy nothing --class t", []),
+    ],
+)
+def test_classes_and_their_properties_are_completed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, line: str, found: list[str]
+) -> None:
+    base = "Namespaces: {=: t, std: io.murano}\nExtends: std:Application\nName: "
+    main = "Main\nProperties: {text: {Contract: $.string()}, shown: {Contract: $.string(), Usage: Out}}\n"
+    other = main.replace("Main", "Other").replace("{text", "{count: {Contract: $.int()}, text", 1)
+    write_package(here / "pack", {"t.Main": base + main})
+    (here / "pack" / "Classes" / "Other.yaml").write_text(base + other, encoding="utf-8")
+    manifest = here / "pack" / "manifest.yaml"
+    manifest.write_text(manifest.read_text("utf-8") + "  t.Other: Other.yaml\n", encoding="utf-8")
+    words = line.split(" ")
+    for name, value in (
+        ("COMP_WORDS", line),
+        ("COMP_CWORD", str(len(words) - 1)),
+        ("_VETRO_COMPLETE", "bash_complete"),
+    ):
+        monkeypatch.setenv(name, value)
+    said = CliRunner().invoke(cli.main, [], prog_name="vetro", complete_var="_VETRO_COMPLETE").stdout
+    assert [text.partition(",")[2] for text in said.splitlines() if text.startswith("plain,")] == found
 
 
 def test_colours_only_where_wanted(here: Path) -> None:

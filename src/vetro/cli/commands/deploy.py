@@ -11,12 +11,12 @@ from vetro.cli import output as out
 from vetro.cli.arguments import read_data, secret_option, values_at_paths
 from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
-from vetro.cli.name_completion import environments
+from vetro.cli.name_completion import classes, environments, properties, sources
 from vetro.cli.task_run import KindName, run_options
 
 
 @click.command("deploy")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(), shell_complete=sources)
 @click.option(
     "--env",
     "env_name",
@@ -24,7 +24,13 @@ from vetro.cli.task_run import KindName, run_options
     shell_complete=environments,
     help="Environment to deploy into; made when missing.",
 )
-@click.option("--class", "wanted", metavar="CLASS", help="What to deploy when the packages have several applications.")
+@click.option(
+    "--class",
+    "wanted",
+    metavar="CLASS",
+    shell_complete=classes,
+    help="What to deploy when the packages have several applications.",
+)
 @click.option("--app", "app_name", metavar="NAME", help="Name of the application; a new name adds another one.")
 @click.option(
     "--answers",
@@ -38,6 +44,7 @@ from vetro.cli.task_run import KindName, run_options
     "pairs",
     multiple=True,
     metavar="NAME=VALUE",
+    shell_complete=properties,
     help="One property; the value is YAML, or @FILE: its text. a.b reaches inside. Repeatable.",
 )
 @secret_option

@@ -8,12 +8,13 @@ from vetro import muranopl
 from vetro.cli import output as out
 from vetro.cli.commands.memory import memory_option
 from vetro.cli.compile_cache import code_cache
+from vetro.cli.name_completion import classes
 from vetro.cli.package_paths import extended, load_packages, source_finder, suggestion_of_class
 
 
 @click.command("schema")
 @click.argument("path", type=click.Path())
-@click.argument("class_name", metavar="CLASS")
+@click.argument("class_name", metavar="CLASS", shell_complete=classes)
 @click.argument("methods", nargs=-1, metavar="[METHOD]...")
 @click.option(
     "--version",
