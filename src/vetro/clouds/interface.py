@@ -311,14 +311,16 @@ class Holdable:
     id: str
     name: str
     kind: Literal["server", "volume"]
-    #: ``rows``, ``copy``, ``layer``, ``image``, ``snapshot``, or ``kept``: nothing of it can change. '': it cannot be
-    #: brought back, ``why`` not.
+    #: ``rows``, ``copy``, ``layer``, ``subvolume``, ``image``, ``snapshot``, or ``kept``: nothing of it can change.
+    #: '': it cannot be brought back, ``why`` not.
     method: str = ""
     #: Seconds for which it will not answer, about; 0: it runs on.
     standstill: float = 0.0
     #: Bytes that the snapshot takes at once; what is changed later comes on top.
     bytes: int = 0
     why: str = ""
+    #: It cannot be held: what replaces or deletes it (its id is not there any more) cannot be taken back.
+    lost_when_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

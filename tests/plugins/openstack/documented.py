@@ -8,13 +8,14 @@ from typing import Any
 
 from openstack.block_storage.v3 import backup, snapshot, volume
 from openstack.block_storage.v3 import limits as cinder_limits
-from openstack.compute.v2 import availability_zone, flavor, keypair, server
+from openstack.compute.v2 import availability_zone, flavor, keypair, server, volume_attachment
 from openstack.compute.v2 import limits as nova_limits
 from openstack.image.v2 import image, metadef_namespace, metadef_object
 from openstack.network.v2 import extension, network, port, quota, router, security_group, subnet
 
 _RESOURCES: Mapping[str, tuple[Any, ...]] = {
-    "nova": (flavor.Flavor, keypair.Keypair, availability_zone.AvailabilityZone, server.Server, nova_limits.Limits),
+    "nova": (flavor.Flavor, keypair.Keypair, availability_zone.AvailabilityZone, server.Server, nova_limits.Limits,
+             volume_attachment.VolumeAttachment),
     "neutron": (
         network.Network, subnet.Subnet, port.Port, router.Router, security_group.SecurityGroup, extension.Extension,
         quota.QuotaDetails,
@@ -34,7 +35,7 @@ def objection(service: str, method: str, path: str, query: Collection[str], body
             return _list_objection(resource, method, query, body)
         if re.fullmatch(f"{base}/[^/]+", path):
             return "" if method == "GET" or _allowed(resource, method) else f"{method} of one is not described"
-        if resource is server.Server and re.fullmatch(f"{base}/[^/]+/action", path):
+        if resource in (server.Server, volume.Volume) and re.fullmatch(f"{base}/[^/]+/action", path):
             return "" if method == "POST" and len(body) == 1 else "an action is one key of a POST"
     return f"{service} has no {path}"
 
@@ -52,7 +53,9 @@ def _list_objection(resource: Any, method: str, query: Collection[str], body: An
         return f"no filters are {strange}" if strange else ""
     if method != "POST" or not resource.allow_create:
         return f"{method} is not described"
-    mapping = {key: item for key, item in vars(resource).items() if hasattr(item, "name") and hasattr(item, "type")}
+    # With those that resources inherit: their names.
+    described = {key: item for base in reversed(resource.__mro__) for key, item in vars(base).items()}
+    mapping = {key: item for key, item in described.items() if hasattr(item, "name") and hasattr(item, "type")}
     known = {item.name for item in mapping.values()}
     given = body.get(resource.resource_key) if isinstance(body, dict) else None
     if not isinstance(given, dict):

@@ -55,6 +55,8 @@ class Fake(ThreadingHTTPServer):
         #: Servers that can be started and stopped: id -> record; and what was done with them: (id, action).
         self.servers: dict[str, dict[str, Any]] = {}
         self.acted: list[tuple[str, str]] = []
+        #: The version of its API that the last request asked a service for.
+        self.version = ""
         #: Requests that the real services would not understand.
         self.strange: list[str] = []
         self._ids = itertools.count(1)
@@ -212,6 +214,9 @@ class Fake(ThreadingHTTPServer):
         if path != "/":
             reason = objection(service, method, bare, query, body)
             self.strange += [f"{method} {path}: {reason}"] if reason else []
+        own = self.own(service, method, bare, query, body)
+        if own is not None:
+            return own
         server = re.fullmatch(r"/servers/([^/]+)(/action)?", bare) if service == "nova" else None
         if server is not None and server[1] in self.servers:
             return self._server(self.servers[server[1]], body if server[2] else None)
@@ -237,6 +242,10 @@ class Fake(ThreadingHTTPServer):
             start = marks.index(query["marker"][0]) + 1 if "marker" in query else 0
             rows = rows[start : start + int(query.get("limit", ["1000"])[0])]
         return 200, {key: rows}
+
+    def own(self, service: str, method: str, path: str, query: dict[str, list[str]], body: Any) -> Reply | None:
+        """What a kind of this fake answers itself; None: nothing."""
+        return None
 
     def _server(self, record: dict[str, Any], action: Any) -> Reply:
         """One of `servers`: as strict about states as Nova is, and as slow: a change is seen at the second look."""
@@ -284,6 +293,7 @@ class Handler(BaseHTTPRequestHandler):
                 if self.command == "GET":
                     return self._send(200, {"version": {"id": "v3.14", "status": "stable", "links": []}}, {})
                 return self._send(*self.server.token(body), {"X-Subject-Token": "token"})
+            self.server.version = self.headers.get("OpenStack-API-Version", "")
             self.server.asked.append((self.command, "/" + "/".join(words)))
             trouble = self._trouble(parts.path)
             if trouble == 1:

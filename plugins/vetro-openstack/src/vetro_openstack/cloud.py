@@ -8,10 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from vetro.clouds.drivers.values import Id
 from vetro.clouds.interface import (
     Catalog,
     CloudError,
     CloudWait,
+    Held,
+    Holdable,
     NotAvailable,
     NotFound,
     Owner,
@@ -30,6 +33,7 @@ from vetro_openstack.link import Link, sign_in
 from vetro_openstack.networking import Networking
 from vetro_openstack.servers import Rules
 from vetro_openstack.settings import OpenStackSettings
+from vetro_openstack.snapshots import Snapshots
 from vetro_openstack.stacks import Stacks
 
 #: Seconds between two looks at which servers the stacks of an environment made.
@@ -58,6 +62,7 @@ class OpenStackCloud:
         self._waits = Waits()
         self._stacks = Stacks(settings)
         self._agents = Agents(self._stacks)
+        self._snapshots = Snapshots(settings, self._stacks, self._link, self.regions)
         #: By project and environment: when it may be asked again which servers its stacks made, and these.
         self._made: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
         #: By project and region: when its security groups may be listed again, and their rules.
@@ -76,10 +81,12 @@ class OpenStackCloud:
 
     def push_stack(self, owner: Owner, region: str, name: str, change: StackChange) -> StackState:
         """See `Cloud.push_stack`. The answer holds no template and no parameters: `read_stack` does."""
+        self._snapshots.refuse_unfinished(owner)
         return self._stacks.push(self._link(owner, region), owner, region, name, change)
 
     def delete_stack(self, owner: Owner, region: str, name: str) -> None:
         """See `Cloud.delete_stack`."""
+        self._snapshots.refuse_unfinished(owner)
         self._stacks.delete(self._link(owner, region), owner, name)
 
     def stacks(self, owner: Owner) -> Sequence[StackState]:
@@ -168,6 +175,22 @@ class OpenStackCloud:
                 servers.power(link, server, action)
                 return
         raise NotFound(f"there is no server '{server}'")
+
+    def snapshot_report(self, owner: Owner) -> Sequence[Holdable]:
+        """See `Snapshots.snapshot_report`: images of Nova, snapshots of Cinder; what Heat replaces cannot be held."""
+        return self._snapshots.report(owner)
+
+    def snapshot(self, owner: Owner, name: str) -> Sequence[Held]:
+        """See `Snapshots.snapshot`. Servers run on; an image takes minutes."""
+        return self._snapshots.take(owner, Id(name))
+
+    def restore(self, owner: Owner, name: str) -> None:
+        """See `Snapshots.restore`. Raises `NoWayBack` when all is as it was but for what Heat has replaced."""
+        self._snapshots.restore(owner, Id(name))
+
+    def drop(self, owner: Owner, name: str) -> None:
+        """See `Snapshots.drop`."""
+        self._snapshots.drop(owner, Id(name))
 
     def why_silent(self, owner: Owner, queue: str) -> str | None:
         """Why the agent with this queue cannot answer; None while it may, and while that is being found out.

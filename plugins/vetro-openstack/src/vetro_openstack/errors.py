@@ -31,3 +31,10 @@ class Closing(CloudError):
     """The worker lets go of the cloud: what it began there goes on, and is found again by who comes next."""
 
     code = "CLD304"
+
+
+class NoWayBack(CloudError):
+    """An environment is as it was but for servers and volumes that Heat had replaced or deleted meanwhile."""
+
+    code = "CLD306"
+    hint = "the images of its servers are in Glance until the snapshot is dropped"

@@ -46,6 +46,7 @@ class OpenStackKind:
             agents="broker",
             volumes="attach",
             volume_snapshots=True,
+            server_snapshots=True,
             networks="own",
             groups="full",
             floating=True,

@@ -94,8 +94,10 @@ class Link:
         params: Mapping[str, Any] | None = None,
         again: bool = True,
         kind: str = "application/json",
+        version: str = "",
     ) -> Any:
-        """The JSON of the answer, {} for none, None for 404. ``kind``: the type of the body.
+        """The JSON of the answer, {} for none, None for 404. ``kind``: the type of the body. ``version``: that of the
+        API that the service has to speak, 'volume 3.40'.
 
         ``again`` False: a request whose end is not known is not repeated. Raises `NotAvailable`, `CloudUnreachable`,
         `SignInRefused`, `Conflict` (409), `Refused` (other answers).
@@ -106,7 +108,7 @@ class Link:
         with ExitStack() as told:
             for number, pause in enumerate((*pauses, None)):
                 try:
-                    return self._once(service, method, path, json, params, kind)
+                    return self._once(service, method, path, json, params, kind, version)
                 except CloudUnreachable as error:
                     if pause is None:
                         raise
@@ -122,7 +124,14 @@ class Link:
             raise Closing("the cloud is let go while something is waited for")
 
     def _once(
-        self, service: str, method: str, path: str, json: Any, params: Mapping[str, Any] | None, kind: str
+        self,
+        service: str,
+        method: str,
+        path: str,
+        json: Any,
+        params: Mapping[str, Any] | None,
+        kind: str,
+        version: str,
     ) -> Any:
         from keystoneauth1 import exceptions
 
@@ -133,6 +142,8 @@ class Link:
             where = f"region '{self.region}'" if self.region else "this cloud"
             raise NotAvailable(f"{where} has no {name} ({service.replace('_', ' ')}) in the catalog of Keystone")
         headers = {} if json is None else {"Content-Type": kind}
+        if version:
+            headers["OpenStack-API-Version"] = version
         try:
             answer = self._service(service).request(
                 path,

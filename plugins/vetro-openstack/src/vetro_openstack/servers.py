@@ -44,7 +44,7 @@ def servers(link: Link, stacks: Stacks, owner: Owner, region: str) -> Sequence[S
     if not link.offers("compute"):
         return []
     found = []
-    for id, stack in _ids(link, stacks, owner):
+    for id, stack in made(link, stacks, owner):
         answer = link.get("compute", f"/servers/{id}")
         if answer is not None:
             found.append(_state(answer["server"], stack, region))
@@ -88,12 +88,12 @@ def rules_of(link: Link) -> Rules:
 
 def ids(link: Link, stacks: Stacks, owner: Owner) -> frozenset[str]:
     """Ids of the servers that the owner's stacks have made."""
-    return frozenset(id for id, _ in _ids(link, stacks, owner)) if link.offers("compute") else frozenset()
+    return frozenset(id for id, _ in made(link, stacks, owner)) if link.offers("compute") else frozenset()
 
 
 def console(link: Link, stacks: Stacks, owner: Owner, server: str, lines: int) -> str | None:
     """The end of a server's console; None when the environment has no such server in this region."""
-    if not link.offers("compute") or all(id != server for id, _ in _ids(link, stacks, owner)):
+    if not link.offers("compute") or all(id != server for id, _ in made(link, stacks, owner)):
         return None
     return console_output(link, server, lines)
 
@@ -162,13 +162,13 @@ def _fault(record: Mapping[str, Any]) -> str:
     return str((fault or {}).get("message") or "Nova says no more than ERROR")[:500]
 
 
-def _ids(link: Link, stacks: Stacks, owner: Owner) -> list[tuple[str, str]]:
-    """(id, name of the stack) of each."""
+def made(link: Link, stacks: Stacks, owner: Owner, kind: str = SERVER) -> list[tuple[str, str]]:
+    """(id, name of the stack) of each resource of a type that the owner's stacks have made in this region."""
     found = []
     for stack in stacks.ids(link, owner):
-        answer = link.get("orchestration", path_of(stack) + "/resources", type=SERVER, nested_depth=5)
+        answer = link.get("orchestration", path_of(stack) + "/resources", type=kind, nested_depth=5)
         for row in (answer or {}).get("resources") or ():
-            if row.get("resource_type") == SERVER and row.get("physical_resource_id"):
+            if row.get("resource_type") == kind and row.get("physical_resource_id"):
                 found.append((str(row["physical_resource_id"]), marks.name_in(stack)))
     return found
 
