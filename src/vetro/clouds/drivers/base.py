@@ -394,9 +394,11 @@ class SnapshotDriver(Protocol):
         """By id; one that it does not know is missing."""
         ...  # pragma: no cover - protocol
 
-    def take_snapshot(self, server: str, name: str) -> None:
+    def take_snapshot(self, server: str, name: str) -> float | None:
         """Keeps the disks of a server (by id). It may be stopped afterwards, also if it ran: `start` goes on with the
         same disks. Nothing when the server has a snapshot of this name.
+
+        Seconds for which it stood still; None: for as long as this call, and until it is started.
         """
         ...  # pragma: no cover - protocol
 

@@ -20,6 +20,7 @@ PACKAGES = {
     "nsenter": "util-linux",
     "unshare": "util-linux",
     "mkfs.ext4": "e2fsprogs",
+    "mkfs.btrfs": "btrfs-progs",
     "dpkg-deb": "dpkg",
     "tar": "tar",
 }

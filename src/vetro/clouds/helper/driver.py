@@ -122,9 +122,10 @@ class HelperDriver:
         found = self._ask("snapshot_methods", list(servers)) if servers else {}
         return {server: SnapshotMethod(**one) for server, one in found.items()}
 
-    def take_snapshot(self, server: str, name: str) -> None:
+    def take_snapshot(self, server: str, name: str) -> float | None:
         """See `SnapshotDriver.take_snapshot`."""
-        self._ask("take_snapshot", server, name)
+        stood = self._ask("take_snapshot", server, name)
+        return None if stood is None else float(stood)
 
     def revert_to_snapshot(self, server: str, name: str) -> None:
         """See `SnapshotDriver.revert_to_snapshot`."""

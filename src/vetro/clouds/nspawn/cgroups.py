@@ -136,6 +136,9 @@ class Cgroup:
             # No process forks any more: whoever forks faster than we kill would win.
             _write(folder / "pids.max", "0")
             _write(folder / "cgroup.kill", "1")
+            # What stands still for a snapshot (`subvolumes`), or made itself do so, would not end.
+            _write(folder / "freezer.state", "THAWED")
+            _write(folder / "cgroup.freeze", "0")
         end = time.monotonic() + timeout
         pause = 0.001
         while pids := self.pids():

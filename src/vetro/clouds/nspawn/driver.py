@@ -155,11 +155,12 @@ class NspawnDriver(GuestDriver[NspawnServer]):
 
     def snapshot_methods(self, servers: Collection[str]) -> Mapping[str, SnapshotMethod]:
         """See `SnapshotDriver.snapshot_methods`."""
-        return {id: SnapshotMethod("layer", standstill=2.0) for id in servers if self._server(id).spec() is not None}
+        found = {id: self._server(id) for id in servers}
+        return {id: snapshots.method(server) for id, server in found.items() if server.spec() is not None}
 
-    def take_snapshot(self, server: str, name: str) -> None:
+    def take_snapshot(self, server: str, name: str) -> float | None:
         """See `SnapshotDriver.take_snapshot`."""
-        snapshots.take(self._known(server), name)
+        return snapshots.take(self._known(server), name)
 
     def revert_to_snapshot(self, server: str, name: str) -> None:
         """See `SnapshotDriver.revert_to_snapshot`."""

@@ -17,6 +17,7 @@ from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Capabilities, Lack, Place, Remark
 from vetro.clouds.nspawn import id_ranges, inotify
 from vetro.clouds.nspawn.cgroups import Cgroups
+from vetro.clouds.nspawn.disks import no_btrfs
 from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind
 from vetro.clouds.stacks.settings import StackSettings
 
@@ -33,6 +34,8 @@ _PROGRAMS = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap", 
 SERVERS = 30
 #: Why there are no servers without rights, and what to do.
 NO_RIGHTS = "it needs root, or the cloud helper"
+#: How disks of new servers get the file system that keeps them while they run.
+_BTRFS = "apt install btrfs-progs, on a kernel that has btrfs; servers that are there keep their disks"
 USE_HELPER = "'vetro cloud helper', run by root beside the service (docs/operations/one-machine.md)"
 
 
@@ -175,6 +178,9 @@ def _limits() -> Iterator[Remark]:
     enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
     text = f"at most {limit} watchers of files (inotify) for all servers together: enough for about {most}"
     yield Remark("ok" if enough else "warning", text, None if enough else inotify.remedy(SERVERS), "watches")
+    lack = no_btrfs()
+    text = "servers run on while their disks are kept" if lack is None else f"keeping a disk stops its server: {lack}"
+    yield Remark("ok" if lack is None else "warning", text, None if lack is None else _BTRFS, "snapshots")
     for image in [image for image in ImageStore().list() if image.shifted.is_dir()][:1]:
         lack = id_ranges.lacking(image.shifted, image.uid)
         text = "a range for each server" if lack is None else f"one range for all servers: {lack}"

@@ -27,7 +27,7 @@ from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.guest.running_command import Entry, open_terminal
 from vetro.clouds.images.shift import RANGE
 from vetro.clouds.images.store import Image, delete_tree
-from vetro.clouds.nspawn import links, namespaces, supervisor
+from vetro.clouds.nspawn import disks, links, namespaces, subvolumes, supervisor
 from vetro.clouds.nspawn.cgroups import Cgroup, Cgroups
 from vetro.clouds.nspawn.registry import PROPAGATE
 
@@ -144,7 +144,8 @@ class NspawnServer:
             "lower": _layer(image.shifted),
             "image_uid": image.uid,
             "uid": uid,
-            "disk_gib": _disk(spec.flavor),
+            "disk_gib": disks.size(spec.flavor),
+            "disk_type": disks.type_of_new(),
             "enter": [],
             "groups": [],
             "argv": argv,
@@ -266,6 +267,19 @@ class NspawnServer:
         for nic in nics if namespaces.exists(name) else ():
             links.remove_inside(name, links.port_name(nic.port_id))
 
+    def arrange_disk(self, *words: str) -> float | None:
+        """Makes and removes subvolumes of its disk as ``launch.json`` says; the seconds for which it stood still.
+
+        None where it does not run: its next start does it. Raises `HostFailed`.
+        """
+        keeper = self._running("keeper")
+        if keeper is None:
+            return None
+        # In a session of its own: who ends us must not leave a server that stands still.
+        program = [sys.executable, "-I", "-S", str(subvolumes.__file__), str(self.folder), *words]
+        said = run(["setsid", "--wait", "nsenter", f"--mount=/proc/{keeper.pid}/ns/mnt", *program])
+        return float(said)
+
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def execute(
@@ -334,11 +348,6 @@ def _layer(path: Path) -> str:
         error.hint = "choose another one with VETRO_IMAGES"
         raise error
     return text
-
-
-def _disk(flavor: Mapping[str, Any]) -> int:
-    """GiB of the server's disk; 0 where this machine has no loop devices to hold a disk file."""
-    return max(1, int(flavor.get("disk") or 10)) if os.path.exists("/dev/loop-control") else 0
 
 
 def _quoted(word: str) -> str:

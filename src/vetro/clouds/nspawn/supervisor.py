@@ -23,6 +23,14 @@ CONSOLE_BYTES = 4 << 20
 MACHINE = 9
 #: The layer of a disk that the tree was put into, and the file that tells which layers were mounted last.
 BOTTOM, LAYERS = "upper", "layers.json"
+#: How the disk of a type is made, and what it is mounted with besides. In btrfs data and its own trees share their room
+#: (-M): apart, a disk that data has filled has none left for a way back. What a guest writes is checksummed, and
+#: compressed where it wants that, by threads of the kernel that nobody is charged for: there is one of them a disk.
+MAKE = {
+    "ext4": ["mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1"],
+    "btrfs": ["mkfs.btrfs", "-q", "-f", "-M", "-m", "single", "-d", "single"],
+}
+OPTIONS = {"ext4": "", "btrfs": ",noatime,thread_pool=1"}
 #: systemd-nspawn ends so when the guest wants to be started anew.
 REBOOT = 133
 
@@ -42,13 +50,24 @@ class Layers(TypedDict, total=False):
 
     #: Names of layers from the bottom to the one that is written to; missing: there is one.
     uppers: list[str]
-    #: Layers of each snapshot, which stay although the server has others now.
+    #: Layers of each snapshot (of btrfs the one subvolume), which stay although the server has others now.
     snapshots: dict[str, list[str]]
     #: Layers to be merged into the one at the bottom, in this order.
     merge: list[str]
 
 
-class Launch(Layers):
+class Subvolumes(Layers, total=False):
+    """What ``launch.json`` holds of a server whose disk is btrfs (`vetro.clouds.nspawn.subvolumes`)."""
+
+    #: The file system of the disk file; missing: ext4.
+    disk_type: str
+    #: The subvolume that is written to; missing: the first one.
+    live: str
+    #: What a subvolume is a copy of that may not be made yet.
+    sources: dict[str, str]
+
+
+class Launch(Subvolumes):
     """What ``launch.json`` holds."""
 
     #: The tree of the image, and the owner of its root.
@@ -120,6 +139,11 @@ def end_group(folders: list[str]) -> None:
     """Ends every process in these control groups and removes them."""
     deadline = time.monotonic() + 10
     for folder in folders:
+        for name, word in (("freezer.state", "THAWED"), ("cgroup.freeze", "0")):
+            # What stands still for a snapshot would not end.
+            if os.path.exists(os.path.join(folder, name)):
+                with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                    file.write(word)
         # No process forks any more: whoever forks faster than we kill would win.
         if os.path.exists(os.path.join(folder, "pids.max")):
             with open(os.path.join(folder, "pids.max"), "w", encoding="ascii") as file:
@@ -174,15 +198,22 @@ def _mount(folder: str, launch: Launch) -> None:
     _tool(["mount", "--make-rprivate", "/"])
     disk = os.path.join(folder, "disk")
     os.makedirs(disk, mode=0o700, exist_ok=True)
+    kind = launch.get("disk_type") or "ext4"
     if launch["disk_gib"]:
         image = os.path.join(folder, "disk.img")
         if not os.path.exists(image):
             with open(image + ".new", "wb") as file:
                 file.truncate(launch["disk_gib"] << 30)
-            _tool(["mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1", image + ".new"])
+            _tool([*MAKE[kind], image + ".new"])
             os.replace(image + ".new", image)
-        _tool(["mount", "-t", "ext4", "-o", "loop,nosuid,nodev", image, disk])
-    upper, root = (os.path.join(disk, name) for name in (BOTTOM, "root"))
+        _tool(["mount", "-t", kind, "-o", f"loop,nosuid,nodev{OPTIONS[kind]}", image, disk])
+    bottom = BOTTOM
+    if kind == "btrfs":
+        _tool(_program("subvolumes.py", folder))
+        live = launch.get("live") or "live.1"
+        bottom = os.path.join(live, BOTTOM)
+        os.makedirs(os.path.join(disk, live, "work"), exist_ok=True)
+    upper, root = (os.path.join(disk, name) for name in (bottom, "root"))
     if not os.path.exists(os.path.join(disk, "filled")):
         os.makedirs(upper, exist_ok=True)
         _tool(["cp", "-a", os.path.join(folder, "tree") + "/.", upper])
@@ -196,7 +227,7 @@ def _mount(folder: str, launch: Launch) -> None:
         os.makedirs(lower, exist_ok=True)
         words = [launch["lower"], str(launch["image_uid"]), str(launch["uid"]), lower]
         _tool(_program("idmap.py", *words))
-    layers = _layers(folder, disk, launch)
+    layers = [bottom] if kind == "btrfs" else _layers(folder, disk, launch)
     # Names as the disk has them: of paths the kernel takes a page at most.
     options = f"lowerdir={':'.join([*layers[-2::-1], lower])},upperdir={layers[-1]},workdir={_work(layers[-1])}"
     _tool(["mount", "-t", "overlay", "overlay", "-o", options, root], disk)

@@ -128,11 +128,12 @@ class EnvironmentSnapshots:
         def freeze(one: KeptRecord) -> Held:
             begun = time.monotonic()
             with self._services.alone(one.id):
-                driver.take_snapshot(one.id, name)
+                stood = driver.take_snapshot(one.id, name)
                 if states[one.id] == "ACTIVE":
                     self._services.driver.start(one.id)
             how = methods[one.id]
-            away = round(time.monotonic() - begun, 3) if how.standstill else 0.0
+            stood = time.monotonic() - begun if stood is None else stood
+            away = round(stood, 3) if how.standstill else 0.0
             return Held(id=one.id, name=one.body["name"], kind="server", method=how.method, standstill=away)
 
         held = self._each(frozen, freeze)

@@ -179,7 +179,7 @@ class DriverCase:
                 time.sleep(0.05)
 
     @staticmethod
-    def _twice(call: Callable[[], None]) -> None:
+    def _twice(call: Callable[[], object]) -> None:
         call()
         call()
 
