@@ -66,6 +66,7 @@ def print_plan(plan: Any, output: str) -> None:
         "servers", [_line("started", f"{s['name']} is started: {_WAS[s['was']]}") for s in plan.get("servers") or ()]
     )
     _section("scripts", [_script(entry) for entry in plan["scripts"]])
+    _section("not used", [f"  {text}" for text in plan.get("unused") or ()])
     _section("only known when it happens", [f"  {text}" for text in plan["unknown"]])
     if any(plan[name] for name in ("objects", "stacks", "servers", "scripts") if name in plan):
         out.note(out.style(UNCHANGED, fg="green"))

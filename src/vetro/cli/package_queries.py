@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from vetro.cli import output as out
 from vetro.cli.compile_cache import cache_folder, code_cache
+from vetro.engine.models.undeclared import warning_text
 from vetro.engine.query.query import AskFailed, ask
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
@@ -87,7 +88,10 @@ class Asked:
 
     def check(self, model: Mapping[str, Any], sources: Callable[[str], str | None]) -> None:
         """Ends the command when the model cannot be deployed, with everything that is wrong in it."""
-        errors = self._ask("check_model", model)["errors"]
+        found = self._ask("check_model", model)
+        for one in found.get("warnings") or ():
+            out.note(out.style(f"warning: {warning_text(one)}", fg="yellow"))
+        errors = found["errors"]
         for error in errors:
             out.print_error(with_calls(AskFailed(error)), sources)
         if errors:

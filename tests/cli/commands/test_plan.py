@@ -77,6 +77,21 @@ def test_a_new_version_of_a_package_is_planned_before_it_is_taken(place: Place) 
     assert "Rewrite" not in place.ok("plan", "e").stdout
 
 
+def test_values_that_the_new_version_does_not_know_are_told(place: Place) -> None:
+    """A property that was renamed loses its value: the plan says so, and the task that does it."""
+    place.deploy("--set", "text=canary-value")
+    newer = BOX.replace("  text: {Contract", "  label: {Contract").replace("$.text", "$.label")
+    package = write_package(place.folder / "newer", {"t.Box": newer})
+    deploy = ("deploy", str(package), "--env", "e", "--set", "size=4")
+    lines = place.ok(*deploy, "--plan").stdout.splitlines()
+    (line,) = [line for line in lines if "so its value is not used, and not kept" in line]
+    assert "'box': the class t.Box has no property 'text'" in line and "canary-value" not in line
+    assert lines[lines.index(line) - 1].strip() == "not used"
+    done = place.ok(*deploy)
+    assert "the class t.Box has no property 'text'" in done.stdout + done.stderr
+    assert "so its value" not in place.ok("deploy", str(package), "--env", "e", "--set", "size=5").stdout
+
+
 def test_secrets_are_not_shown(place: Place) -> None:
     secret = BOX.replace("  size:\n", "  password: {Contract: $.string(), Default: null}\n  size:\n", 1)
     package = write_package(place.folder / "secret", {"t.Box": secret})

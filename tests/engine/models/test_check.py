@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.engine.models.test_suggest import package
-from vetro.engine.models import check_model
+from vetro.engine.models import check_model, examine, warning_text
 from vetro.muranopl import Engine
 from vetro.muranopl.runtime.execution import EffectClock
 
@@ -46,6 +46,14 @@ def errors(**values: Any) -> list[tuple[Any, ...]]:
     root = {"?": {"type": "t.Main", "id": "r"}, "n": 4, "names": {"first": "a"}, "part": part, "other": "p", **values}
     session = Engine([package({"Main": MAIN, "Part": PART})], effects=Refusing(), clock=EffectClock()).session()
     return [(e["objectId"], e["property"], e["path"], e["code"]) for e in check_model(session, {"Objects": root})]
+
+
+def unused(**values: Any) -> list[tuple[Any, ...]]:
+    """(object, class, property) of the values that nobody reads."""
+    root = {"?": {"type": "t.Main", "id": "r"}, "n": 4, "names": {"first": "a"}, "part": part(1), **values}
+    session = Engine([package({"Main": MAIN, "Part": PART})], effects=Refusing(), clock=EffectClock()).session()
+    _, found = examine(session, {"Objects": root})
+    return [(one["objectId"], one["class"], one["property"]) for one in found]
 
 
 class Refusing:
@@ -93,6 +101,19 @@ def test_what_init_says_comes_when_all_values_fit() -> None:
 
 def test_an_effect_that_is_refused_says_nothing_about_the_model() -> None:
     assert errors(part=part(14)) == []
+
+
+def test_values_that_no_class_declares_are_told() -> None:
+    """Also beside errors: a property that was renamed is missing under one name and not read under the other."""
+    assert unused() == []
+    lost = {**part(1), "weights": [2], "color": {"?": {"type": "t.Part", "id": "q"}}}
+    assert unused(part=lost, extra=None) == [
+        ("r", "t.Main", "extra"), ("p", "t.Part", "weights"), ("p", "t.Part", "color"),
+    ]  # fmt: skip
+    assert unused(n=None, number=4) == [("r", "t.Main", "number")]
+    text = warning_text({"name": "shop", "class": "t.Part", "property": "p" * 5000})
+    assert "'shop': the class t.Part has no property 'ppp" in text and len(text) < 300
+    assert len(unused(**{f"x{number}": 1 for number in range(500)})) == 100
 
 
 def test_a_root_that_is_none_is_an_error() -> None:

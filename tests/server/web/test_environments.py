@@ -224,6 +224,15 @@ def test_a_plan_tells_before_anything_happens(garden: Any, client: Client, drain
     assert client.get(at(garden, "plans/" + "0" * 32)).status_code == 404
 
 
+def test_a_plan_tells_which_values_nobody_reads(garden: Any, client: Client, drain: Any) -> None:
+    drafts.add_services(garden.caller, garden.id, garden.open(), plant("p2", wings="canary-two"))
+    plan = client.post(at(garden, "plan"), headers={"Accept-Language": "de"})["Location"]
+    drain()
+    shown = client.get(plan, headers={"Accept-Language": "de"})
+    assert "Nicht verwendete Werte" in words(shown) and "keine Eigenschaft „wings“" in words(shown)
+    assert b"canary" not in shown.content
+
+
 def test_history_compares_and_restores(garden: Any, client: Client) -> None:
     session = garden.open()
     garden.set(session, "p1/password", "canary-new")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vetro.engine.models.apply import Applied, UnclearApplication, apply_answers, put
-from vetro.engine.models.check import check_model
+from vetro.engine.models.check import check_model, examine
 from vetro.engine.models.suggest import Suggester, Suggestions
+from vetro.engine.models.undeclared import undeclared, warning_text
 
 __all__ = [
     "Applied",
@@ -13,5 +14,8 @@ __all__ = [
     "UnclearApplication",
     "apply_answers",
     "check_model",
+    "examine",
     "put",
+    "undeclared",
+    "warning_text",
 ]

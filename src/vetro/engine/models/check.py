@@ -12,6 +12,7 @@ from typing import Any
 
 from vetro.clouds.interface import NotAvailable
 from vetro.engine.failure import describe
+from vetro.engine.models.undeclared import undeclared
 from vetro.muranopl.errors import ContractViolation, DeclarationError
 from vetro.muranopl.objects.forward_references import NOT_YET, ForwardReference
 from vetro.muranopl.objects.loader import Loader
@@ -22,7 +23,14 @@ MOST = 200
 
 
 def check_model(session: Any, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The errors of ``model`` (its ``Objects``; what was deployed before is left out), at most `MOST`.
+    """See `examine`: only the errors."""
+    return examine(session, model)[0]
+
+
+def examine(session: Any, model: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What is wrong in a model, and values of it that nobody reads (`undeclared`).
+
+    The errors of ``model`` (its ``Objects``; what was deployed before is left out), at most `MOST`.
 
     Each is what `vetro.engine.failure.describe` gives, with ``objectId`` (null where no single object is at fault),
     ``class`` of that object, ``property`` and ``path``: the keys and indexes that lead to the value inside of it.
@@ -39,7 +47,7 @@ def check_model(session: Any, model: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not getattr(error, "murano_frames", None):  # a defect of ours, not of a package
             raise
         loader.note(error, None, None, ())
-    return loader.found
+    return loader.found, undeclared(session, model, loader.local.get)
 
 
 def _load(session: Any, loader: Checking, model: Mapping[str, Any]) -> None:

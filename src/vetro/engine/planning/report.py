@@ -9,6 +9,7 @@ What a plan says:
                             "properties": [names that differ]}]}],
  "servers": [{"id", "name", "was": stopped|ended}],   those that are there and are started; several at once
  "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in the order in which they would run
+ "unused": [texts],     values of the model that no class declares, where there are some
  "unknown": [texts]}   what is only known when it really happens
 ```
 """
@@ -24,9 +25,10 @@ from vetro.clouds.drivers.base import Recorder
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.diagnostics import Text, encode_messages
+from vetro.engine.models.undeclared import warning_text
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
-from vetro.engine.worker.journal import Entry, Journal
+from vetro.engine.worker.journal import Entry, Journal, Note
 from vetro.model.differences import diff
 from vetro.model.secrets import Secret
 
@@ -72,12 +74,14 @@ def told(
         servers = list(_servers(before, cloud, owner))
         scripts = list(_scripts(cloud, owner))
     after = None if outcome.model is None else outcome.model.get("Objects")
+    lost = list(_unused(journal.notes("log")))
+    unused = {"unused": lost} if lost else {}
     made = {
         "objects": [item.as_json() for item in diff(model.get("ObjectsCopy"), after, secret)],
         "stacks": stacks,
         "servers": servers,
         "scripts": scripts,
-        **encode_messages({"unknown": list(_unknown(journal.entries(), stacks))}),
+        **encode_messages({**unused, "unknown": list(_unknown(journal.entries(), stacks))}),
     }
     return replace(outcome, result=made, model=None)
 
@@ -137,6 +141,12 @@ def _file(id: str, file: Any) -> str:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _unused(notes: Iterable[Note]) -> Iterator[str]:
+    for note in notes:
+        if note.args.get("logger") == "model" and "property" in note.args:
+            yield warning_text(note.args)
 
 
 def _unknown(entries: Iterable[Entry], stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:

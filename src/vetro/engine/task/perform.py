@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from vetro.clouds.errors import CloudError
 from vetro.diagnostics import Text
 from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
-from vetro.engine.models import apply_answers, check_model
+from vetro.engine.models import apply_answers, examine, undeclared, warning_text
 from vetro.engine.task.lifecycle_meta import lifecycle_meta
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.power_methods import PowerMethods
@@ -29,7 +30,7 @@ from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.runtime.execution import EffectClock
 from vetro.muranopl.session import Session
 from vetro.yaql.context import Limits
-from vetro.yaql.errors import VetroError
+from vetro.yaql.errors import Cancelled, VetroError
 from vetro.yaql.values import freeze
 
 #: The largest single value may take this part of the task's memory.
@@ -150,6 +151,7 @@ class Performance:
     def _deployment(self, session: Session, method: str, object_id: str | None, public_only: bool) -> tuple[Any, Any]:
         root = session.load(self.task.model)
         self._loaded = True
+        self._tell_undeclared(session)
         session.cleanup()
         result = None
         if root is not None:
@@ -158,6 +160,13 @@ class Performance:
         elif self.task.kind == "action":
             raise BadTask(Text("the model is empty: there is no object for action '{method}'", method=method))
         return session.finalize(), result
+
+    def _tell_undeclared(self, session: Session) -> None:
+        """Values that nobody reads, as log lines of the task: logger ``model``, and what `undeclared` says of each."""
+        for number, one in enumerate(undeclared(session, self.task.model)):
+            line = {"logger": "model", "level": "warning", "text": str(warning_text(one)), **one}
+            with suppress(Cancelled):  # nobody is told of anything any more
+                self.effects.begin(f"undeclared/{number}", "log", line)
 
     def static(self, session: Session) -> tuple[Any, Any]:
         """A public static method of a class; model builders are such methods, too."""
@@ -199,8 +208,9 @@ class Performance:
         return None, applied.as_json()
 
     def check_model(self, session: Session) -> tuple[Any, Any]:
-        """The errors of the model; see `vetro.engine.models.check_model`."""
-        return None, {"errors": check_model(session, self.task.model)}
+        """The errors of the model, and its values that nobody reads; see `vetro.engine.models`."""
+        errors, unused = examine(session, self.task.model)
+        return None, {"errors": errors, **({"warnings": unused} if unused else {})}
 
     def migrate(self, session: Session) -> tuple[Any, Any]:
         """The model with its objects in other versions; see `vetro.engine.upgrading.upgrade.upgraded`."""

@@ -15,7 +15,8 @@ from typing import Any, Literal
 #: ``args``: ``answers`` {property: value}; ``application``, the name or id of the one to change, or the name of a new
 #: one; ``eager``, ``hints``, ``switches`` as in `vetro.engine.models.Suggester`. The result is
 #: `vetro.engine.models.Applied.as_json`. Ids follow from ``seed``: give a random one. ``check_model``: loads ``model``
-#: and lists what does not fit; the result is ``{"errors": [...]}`` as `vetro.engine.models.check_model` gives them.
+#: and lists what does not fit; the result is ``{"errors": [...]}``, with ``warnings`` where there are some, as
+#: `vetro.engine.models.examine` gives them.
 #:
 #: ``lifecycle``: what classes declare with the metadata of ``io.vetro.lifecycle``; ``args.classes`` is a list of
 #: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}], "methods": [{"name",
