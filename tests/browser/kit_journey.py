@@ -85,8 +85,8 @@ def choose(page: Any) -> None:
     with step(page, "application"):
         expect(page.get_by_role("heading", level=1)).to_have_text("Web Shop")
         expect(page.locator("#form")).to_contain_text("The text on the page", timeout=_LONG)
-        click(page, "link", "Add to environment")
-        click(page, "button", "A new environment")
+        click(page, "button", "Deploy")
+        click(page, "button", "Make an environment first, deploy later")
     with step(page, "new environment"):
         typed(page, page.get_by_label("Name"), "Market")
         click(page, "button", "Create and add the application")

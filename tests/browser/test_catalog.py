@@ -83,9 +83,10 @@ def test_the_keyboard_alone_finds_and_opens_an_application(service: Any, page_fo
             break
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Medlar jelly")).to_be_visible()
-    page.get_by_role("link", name="Add to environment").focus()
+    page.get_by_role("button", name="Deploy", exact=True).focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Where shall Medlar jelly go?")).to_be_visible()
+    expect(page.get_by_label("A new environment")).to_be_checked()
+    expect(page.get_by_label("Its name")).to_have_value("Medlar jelly")
 
 
 def test_archives_are_dropped_checked_imported_and_deleted(service: Any, page_for: Any) -> None:

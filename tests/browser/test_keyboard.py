@@ -83,9 +83,9 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
         expect(page.locator(".tile")).to_have_count(1)
         keys.press("Kiosk")
     with step(page, "application"):
-        keys.press("Add to environment")
-        expect(page.get_by_role("heading", name="Where shall Kiosk go?")).to_be_visible()
-        keys.press("A new environment", "Space", begins=True)
+        keys.press("Deploy")
+        expect(page.get_by_role("radio", name="A new environment")).to_be_checked()
+        keys.press("Make an environment first, deploy later", "Space")
     with step(page, "new environment"):
         keys.type("Name", "By keyboard")
         keys.press("Create and add the application")

@@ -211,7 +211,7 @@ def test_a_quick_form_makes_its_environment(ann: Any, shop: Any) -> None:
     assert done.environment_id is not None
     from vetro.server.environments import queries
 
-    assert queries.get(ann.caller, done.environment_id).name == "quick-env-1"
+    assert queries.get(ann.caller, done.environment_id).name == "Corner shop"
     (app,) = applications(ann, done.environment_id, done.session_id)
     assert app["name"] == "Corner"
 

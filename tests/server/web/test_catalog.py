@@ -161,7 +161,7 @@ def test_the_form_is_previewed(ann: Any, shop: Any, browser: Browser) -> None:
     assert "Name of the shop" in part and "What people see" in part and "Corner" in part
     assert "Apache 2.0 it is" in part
     made = _text(client.get("/app/catalog/com.example.Blog/form"))
-    assert "Its form is made from its class" in made and "$.int()" in made
+    assert "a whole number" in made and "$.int()" not in made  # in words, never as code
 
 
 def test_adding_leads_to_the_wizard_and_is_remembered(ann: Any, shop: Any, browser: Browser) -> None:
@@ -188,7 +188,7 @@ def test_nothing_is_added_to_environments_of_others(ann: Any, eve: Any, shop: An
 def test_a_library_is_not_added(ann: Any, browser: Browser) -> None:
     service.import_packages(ann.caller, [archive("com.example.Lib", Type="Library", extends="std:Object")])
     client = browser(ann)
-    assert "Add to environment" not in _text(client.get("/app/catalog/com.example.Lib/"))
+    assert "com.example.Lib/add" not in _text(client.get("/app/catalog/com.example.Lib/"))
     assert client.post("/app/catalog/com.example.Lib/add", {"environment": "quick"}).status_code == 400
 
 

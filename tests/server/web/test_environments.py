@@ -94,7 +94,7 @@ def test_a_component_shows_state_report_and_no_secret(garden: Any, client: Clien
     assert "fern" in inner and "growing" in inner
     assert "canary-secret" not in page + inner
     assert f"{at(garden)}components/pot/" in inner
-    assert client.get(at(garden, "add"))["Location"] == "/app/catalog/"
+    assert client.get(at(garden, "add"))["Location"] == f"/app/catalog/?into={garden.id}"
     assert client.get(at(garden, "components/nosuch/")).status_code == 404
 
 

@@ -306,7 +306,7 @@ def test_a_template_gets_components_by_the_wizard(
     assert address == f"/app/templates/{template.id}/" and "No components" in client.get(address).content.decode()
     assert client.post("/app/templates/new", {"name": "street"}).status_code == 409
     # The catalog offers the template that one comes from.
-    assert client.get(f"{address}add")["Location"] == "/app/catalog/"
+    assert client.get(f"{address}add")["Location"] == f"/app/catalog/?template={template.id}"
     assert "The template street" in client.get("/app/catalog/test.Shop/add").content.decode()
     begun = client.post("/app/catalog/test.Shop/add", {"environment": "template"})
     page = opened(client, begun["Location"])

@@ -98,6 +98,10 @@ class Filters:
             found = Conditions()
             found.any_of("p.id IN ({})", q.ids)
             yield found, "catalog_package p", found
+        if q.fqns:
+            found = Conditions()
+            found.any_of("p.fqn IN ({})", q.fqns)
+            yield found, "catalog_package p", found
         for column, value in (("fqn", q.fqn), ("name", q.name)):
             if value is not None:
                 found = _one(f"p.{column} = %s", value)
@@ -142,6 +146,8 @@ class Filters:
             where.any_of(f"{plus}p.id IN ({{}})", q.ids)
         if q.fqn is not None:
             where.add(f"{plus}p.fqn = %s", q.fqn)
+        if q.fqns:
+            where.any_of(f"{plus}p.fqn IN ({{}})", q.fqns)
         if q.name is not None:
             where.add(f"{plus}p.name = %s", q.name)
         if q.type is not None:

@@ -151,6 +151,17 @@ class PackageText(models.Model):
     author = models.TextField()
 
 
+class SearchWord(models.Model):
+    """A word of texts of packages, under one of the forms by which it is found (`vetro.server.catalog.spelling`)."""
+
+    id = models.BigAutoField(primary_key=True)
+    form = models.CharField(max_length=32)
+    word = models.CharField(max_length=32)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["form", "word"], name="one_word_a_form")]
+
+
 class RetiredVersion(models.Model):
     """A version that was deleted: while something uses it, only the same files can come back under its name."""
 

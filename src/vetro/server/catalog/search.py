@@ -27,7 +27,7 @@ FEW, FEW_FILTERED = 2000, 6000
 #: In a catalog of no more packages than this all are looked through for words: asking an index takes longer.
 SMALL = 200
 ORDERS = {"name": "p.sort_name", "fqn": "p.fqn", "created": "p.created"}
-_INDEXES = {"name": "package_by_name", "fqn": "package_by_fqn", "created": "package_by_time"}
+INDEXES = {"name": "package_by_name", "fqn": "package_by_fqn", "created": "package_by_time"}
 
 
 def page(caller: Caller, query: Query) -> list[tuple[Any, ...]]:
@@ -84,8 +84,8 @@ class _Page:
         """In the order of the list, from the marker on, until there are enough."""
         where = self.filters.conditions(lead=False)
         source = "catalog_package p"
-        if self.sqlite and self.query.order_by and self.query.order_by[0] in _INDEXES:
-            source += f" INDEXED BY {_INDEXES[self.query.order_by[0]]}"
+        if self.sqlite and self.query.order_by and self.query.order_by[0] in INDEXES:
+            source += f" INDEXED BY {INDEXES[self.query.order_by[0]]}"
         if tier is not None:
             where.extend(tier)
         if tier is not None and any("t." in part for part in tier.parts):

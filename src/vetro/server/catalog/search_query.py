@@ -23,6 +23,8 @@ class Query:
     categories: Sequence[str] = ()
     tags: Sequence[str] = ()
     fqn: str | None = None
+    #: One of these full names.
+    fqns: Sequence[str] = ()
     name: str | None = None
     class_name: str | None = None
     type: str | None = None

@@ -12,7 +12,7 @@ from django.db import connection
 from vetro.muranopl.declarations.versions import parse_version
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.catalog import hooks
+from vetro.server.catalog import hooks, spelling
 from vetro.server.catalog.limits import shortened
 from vetro.server.catalog.models import (
     Ancestor,
@@ -97,7 +97,9 @@ def store_new(new: NewPackage) -> None:
     _write_tags(package)
     if new.categories:
         package.categories.set(new.categories)
-    PackageText.objects.create(package=package, **texts(package))
+    searched = texts(package)
+    PackageText.objects.create(package=package, **searched)
+    spelling.learn([searched])
 
 
 def store_classes(package: Package, known: Mapping[str, Mapping[str, Any]]) -> None:
@@ -128,7 +130,9 @@ def store_changed(package: Package, categories: Sequence[Category] | None = None
     if tags != set(package.tag_names):
         package.tags.all().delete()
         _write_tags(package)
-    PackageText.objects.filter(package=package).update(**texts(package))
+    searched = texts(package)
+    PackageText.objects.filter(package=package).update(**searched)
+    spelling.learn([searched])
 
 
 def _write_tags(package: Package) -> None:

@@ -19,6 +19,9 @@ FIELDS = ("name", "fqn", "description", "categories", "tags", "classes", "author
 _LEAST = 3
 
 Sql = tuple[str, list[Any]]
+#: All fields as PostgreSQL's index has them (migration 0011).
+_ALL = " || chr(10) || ".join(f"t.{field}" for field in FIELDS)
+_ALL = f"({_ALL})"
 _indexed: dict[str, bool] = {}
 
 
@@ -45,8 +48,12 @@ def _like(field: str, word: str) -> Sql:
         return has(field, word)
     if len(word) < _LEAST:
         return f"catalog_grams(t.{field}) @> ARRAY[%s]::text[]", [word]
+    return f"t.{field} LIKE %s", [_pattern(word)]
+
+
+def _pattern(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"t.{field} LIKE %s", [f"%{escaped}%"]
+    return f"%{escaped}%"
 
 
 def rank(words: Sequence[str]) -> Sql:
@@ -62,19 +69,37 @@ def rank(words: Sequence[str]) -> Sql:
 
 def anywhere(words: Sequence[str]) -> Sql:
     """Whether any field has one of the words, tested row by row."""
-    return _either(FIELDS, words, has)
+    return either(FIELDS, words, has)
 
 
 def inside(words: Sequence[str], field: str) -> Sql:
     """Whether that field has one of the words; led by the index where there is one."""
     if _usable(words):
         return f"t.id IN (SELECT rowid FROM {_table(field)} WHERE {_table(field)} MATCH %s)", [_match(words)]
-    return _either([field], words, _like if leads(words) else has)
+    return either([field], words, _like if leads(words) else has)
+
+
+def together(groups: Sequence[Sequence[str]], field: str = "") -> Sql:
+    """Whether a text has a word of each of these groups, in any field or in that one, by the index of all fields
+    together or of that one. Only where indexes of substrings lead for each group (`leads`).
+    """
+    if on_sqlite():
+        table = _table(field or "all")
+        match = " AND ".join(f"({_match(words)})" for words in groups)
+        return f"t.id IN (SELECT rowid FROM {table} WHERE {table} MATCH %s)", [match]
+    text = f"t.{field}" if field else _ALL
+    each = [either_like(text, words) for words in groups]
+    return " AND ".join(sql for sql, _ in each), [p for _, params in each for p in params]
+
+
+def either_like(text: str, words: Sequence[str]) -> Sql:
+    """Whether PostgreSQL's expression ``text`` has one of the words."""
+    return "(" + " OR ".join([f"{text} LIKE %s"] * len(words)) + ")", [_pattern(word) for word in words]
 
 
 def inside_any(words: Sequence[str]) -> Sql:
     """Whether any field has one of the words; led by PostgreSQL's indexes."""
-    return _either(FIELDS, words, _like if leads(words) else has)
+    return either(FIELDS, words, _like if leads(words) else has)
 
 
 def found(words: Sequence[str]) -> tuple[str, str, Sql, list[Any]]:
@@ -101,7 +126,7 @@ def matches(words: Sequence[str], field: str | None, most: int) -> int:
     Without ``field``: in any of them, for words that no index finds.
     """
     if not on_sqlite():
-        condition, params = _either([field] if field else FIELDS, words, _like if leads(words) else has)
+        condition, params = either([field] if field else FIELDS, words, _like if leads(words) else has)
         return _count(f"SELECT t.id FROM catalog_packagetext t WHERE {condition}", params, most)
     if not _usable(words) or field is None:
         return most + 1
@@ -113,7 +138,8 @@ def _count(query: str, params: list[Any], most: int) -> int:
     return int(fetch(f"SELECT COUNT(*) FROM ({query} LIMIT {most + 1}) q", params)[0][0])
 
 
-def _either(fields: Sequence[str], words: Sequence[str], test: Callable[[str, str], Sql]) -> Sql:
+def either(fields: Sequence[str], words: Sequence[str], test: Callable[[str, str], Sql]) -> Sql:
+    """Whether any of the fields has one of the words, as ``test`` tests it."""
     texts = [test(field, word) for field in fields for word in words]
     return "(" + " OR ".join(text for text, _ in texts) + ")", [p for _, params in texts for p in params]
 

@@ -47,8 +47,9 @@ def begin(
     source: str = "auto",
     into: str | None = None,
     template: str | None = None,
+    environment_name: str = "",
 ) -> Shown:
-    """A new form."""
+    """A new form. ``environment_name``: how the environment is to be called that it makes, where it makes one."""
     if into is not None:
         drafts.get(caller, into)
     wanted_draft = action is None and method is None
@@ -72,7 +73,8 @@ def begin(
             place, _only(package, "package", "a new object", "package or class"), referred=into is not None
         )
     quick = wanted.purpose == FormDraft.ADD and environment_id is None and template is None
-    wanted = replace(wanted, subject=replace(wanted.subject, template_id=template or "", quick=quick))
+    name = environment_name if quick else ""
+    wanted = replace(wanted, subject=replace(wanted.subject, template_id=template or "", quick=quick, environment=name))
     wanted = _with_class(place, wanted)
     chosen = _chosen(wanted, source)
     form_session = fill.form_session_of(place, wanted.subject, chosen, wanted.base)
@@ -186,7 +188,7 @@ def settle(caller: Caller, id: str) -> Shown:
     if form.row.environment_id is None and form.content.subject.quick:
         enforce(caller, "create_environment")
         with transaction.atomic():
-            form.row.environment_id = finishing.new_environment(caller)
+            form.row.environment_id = finishing.new_environment(caller, form.content.subject)
             form.place.session_id = sessions.open_session(caller, form.row.environment_id).id
             form.keep(form.work)
         form = opened(caller, id)

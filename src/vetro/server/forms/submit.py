@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import count
 from typing import Any
 
 from django.db import transaction
 
-from vetro.forms.dynamic.wizard import quick_environment_name
 from vetro.forms.form_source import fingerprint
 from vetro.forms.sessions import DefinitionFormSession, FormSession
 from vetro.model.edit import overwrite
@@ -24,13 +24,15 @@ from vetro.server.forms import drafts as store
 from vetro.server.forms.merge import merged, refilled
 from vetro.server.forms.models import FormDraft
 from vetro.server.forms.target import Place, answers_of
-from vetro.server.forms.views import Finished
+from vetro.server.forms.views import Finished, Subject
 from vetro.server.tasks import class_names, queue
 
 #: Before everything that nobody waits for.
 _PRIORITY = 100
 #: Attempts to find a name for a new environment while others do so, too.
 _NAMES = 5
+#: Characters of such a name, before its number.
+_LONGEST = 240
 
 
 def finish(
@@ -85,7 +87,7 @@ def _place(
     work, made = kept.work, form_session.result(kept.work)
     if kept.subject.template_id:
         return _into_template(caller, row, kept, made)
-    environment_id = place.environment_id or new_environment(caller)
+    environment_id = place.environment_id or new_environment(caller, kept.subject)
     session_id = place.session_id or sessions.open_session(caller, environment_id).id
     own = str(id_of(made))
 
@@ -135,13 +137,20 @@ def _keep(session: Session, object_id: str, kept: store.Content, made: Any, stat
     session.save(update_fields=["answers"])
 
 
-def new_environment(caller: Caller) -> str:
-    """An environment for a quick deployment."""
+def new_environment(caller: Caller, subject: Subject) -> str:
+    """The environment of a quick deployment: called as somebody wanted it, else like the application."""
     for attempt in range(_NAMES):
-        names = queries.names_of(caller.project_id)
+        name = free_name(subject.environment or subject.name, queries.names_of(caller.project_id))
         try:
-            return str(service.create(caller, {"name": quick_environment_name(names)})["id"])
+            return str(service.create(caller, {"name": name})["id"])
         except Conflict:
             if attempt == _NAMES - 1:
                 raise
     raise AssertionError  # the last attempt has raised
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """That name, or the first of the names with a number behind it, from 2 on, that is not taken."""
+    wanted = wanted.strip()[:_LONGEST] or "environment"
+    known = set(taken)
+    return next(name for number in count(1) if (name := wanted if number == 1 else f"{wanted} {number}") not in known)

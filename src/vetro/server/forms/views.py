@@ -90,6 +90,8 @@ class Subject:
     template_id: str = ""
     #: The object gets an environment of its own, even if that is there already.
     quick: bool = False
+    #: How that environment is to be called; empty: like the application.
+    environment: str = ""
 
     @property
     def package(self) -> dict[str, str] | None:

@@ -19,6 +19,7 @@ _package: list[Any] = [
     path("edit", changing.edit),
     path("switch", changing.switch),
     path("logo", pictures.logo),
+    path("pictures/<path:path>", pictures.inside),
     path("supplier-logo", pictures.supplier),
     path("archive", pictures.archive),
 ]

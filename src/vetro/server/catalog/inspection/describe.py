@@ -25,6 +25,7 @@ from vetro.muranopl.declarations.tree import (
     MethodDecl,
     PropertyDecl,
 )
+from vetro.muranopl.schema import class_schemas
 from vetro.packages.archive import ArchiveLimits, ArchiveTree
 from vetro.packages.extensions.plugins import required_extensions
 from vetro.packages.formats import default_registry
@@ -45,7 +46,9 @@ _WORDS = {
 
 
 def describe(data: bytes, location: str, others: Iterable[str], limits: ArchiveLimits) -> dict[str, Any]:
-    """{classes: [{name, parents, ancestors, properties, methods, inherited, …}], form: [{name, fields}] or None}.
+    """{classes: [{name, parents, ancestors, properties, methods, inherited, …}], asked, form: [{name, fields}] | None}.
+
+    ``asked``: [{name, words, schema}] of what the form asks that is made of the class named like the package.
 
     ``others``: paths of packages that it requires. A class that cannot be linked has an ``error`` and what its own
     file declares; one that cannot be read has the error alone.
@@ -62,9 +65,10 @@ def describe(data: bytes, location: str, others: Iterable[str], limits: ArchiveL
     session = Engine(known, natives=extensions.natives).session()
     try:
         classes = [_class(session, package, name) for name in sorted(package.classes)[:_CLASSES]]
+        asked = _asked(session, package)
     finally:
         session.close()
-    return {"classes": classes, "form": _form(package)}
+    return {"classes": classes, "asked": asked, "form": _form(package)}
 
 
 def _class(session: Any, package: LoadedPackage, name: str) -> dict[str, Any]:
@@ -99,6 +103,30 @@ def _class(session: Any, package: LoadedPackage, name: str) -> dict[str, Any]:
                  "methods": sorted(methods)}
             )  # fmt: skip
     return shown
+
+
+def _asked(session: Any, package: LoadedPackage) -> list[dict[str, Any]]:
+    """The properties of the main class as schemas of a form; none where it cannot be linked. Nothing is evaluated: a
+    check that would have to be is not told.
+    """
+    if package.name not in package.classes:
+        return []
+    try:
+        kind = session.types.in_package(package, package.name)
+        schema = class_schemas(kind, [""], hints=lambda of: (), evaluate=_unknown, form=True)[""]
+    except VetroError:
+        return []
+    words = {
+        name: _words(item.declaring.decl, item.decl.meta)
+        for name, item in kind.properties.items()
+        if isinstance(getattr(item.declaring, "decl", None), ClassDecl)
+    }
+    shown = list(schema.get("properties", {}).items())[:_MEMBERS]
+    return [{"name": name, "words": words.get(name, {}), "schema": told} for name, told in shown]
+
+
+def _unknown(node: Any, of: Any) -> Any:
+    raise VetroError("nothing is evaluated here")
 
 
 def _property(of: ClassDecl, item: PropertyDecl) -> dict[str, Any]:

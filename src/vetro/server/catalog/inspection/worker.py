@@ -17,6 +17,7 @@ from vetro.engine.installation import Installation
 from vetro.muranopl.code_cache import file_of
 from vetro.packages.archive import ArchiveLimits
 from vetro.server.catalog.inspection import describe as describing
+from vetro.server.catalog.inspection import markdown
 from vetro.server.catalog.inspection import read as reading
 from vetro.server.catalog.inspection.protocol import packed, received
 from vetro.server.errors import Invalid
@@ -66,6 +67,7 @@ def answerer(installation: Installation) -> Callable[[int], None]:
 def preload() -> None:
     """Loads what would be loaded for each question anew."""
     importlib.import_module("vetro.forms.dynamic.load")
+    markdown.tokens("# loaded")
     for name in ("x.yaml", "x.json", "x.py", "x.sh", "x.md"):
         describing.highlight("", name)
 
@@ -82,6 +84,8 @@ def _answer(
             return {"described": describing.describe(blobs[0], question["location"], question["others"], limits)}, []
         if question["op"] == "highlight":
             return {"lines": describing.highlight(blobs[0].decode(), question["path"])}, []
+        if question["op"] == "markdown":
+            return {"tokens": markdown.tokens(blobs[0].decode())}, []
         if question["op"] in OPERATIONS:
             return _refusal_told(lambda: OPERATIONS[question["op"]](question, blobs))
         archives = list(zip(blobs, question["locations"], strict=True))

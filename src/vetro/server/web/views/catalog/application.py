@@ -11,19 +11,24 @@ from django.utils.translation import gettext as _
 
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.catalog.models import Ancestor, Package, PackageClass
+from vetro.server.catalog.models import Package
 from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.environments.queries import names_of
 from vetro.server.errors import Invalid
 from vetro.server.forms.subjects import check_addable
+from vetro.server.forms.submit import free_name
+from vetro.server.web import value_words
 from vetro.server.web.page import missing, page, render
-from vetro.server.web.views.catalog import recent
+from vetro.server.web.views.catalog import into, recent
 from vetro.server.web.views.packages import contents
-from vetro.server.web.views.packages.package import requirements_of
+from vetro.server.web.views.packages.package import releases_of, requirements_of
 from vetro.server.web.views.packages.rows import of_packages
 from vetro.server.web.views.wizard.words import named
 
 #: Versions that are shown side by side, environments named for each, environments offered beside the button.
 _VERSIONS, _NAMED, OFFERED = 20, 10, 20
+#: Environments that can be chosen on the page itself, and releases whose changes are told.
+_INLINE, _RELEASES = 6, 3
 _CHANGELOG = ("changelog", "changes", "history", "news", "release_notes", "releasenotes")
 _HEADING = re.compile(r"^(?:#+\s*|={2,}\s*)?\[?v?\d+(?:\.\d+)+[^\n]{0,80}$", re.IGNORECASE | re.MULTILINE)
 
@@ -35,6 +40,8 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     row = chosen(rows, request.GET.get("version"))
     uses = _uses(caller, fqn)
     hindrance = _hindrance(row)
+    target = into.of(request, caller)
+    mine = offered(request, caller)
     context = {
         "package": row,
         "shown": of_packages(caller, [row])[0],
@@ -44,6 +51,7 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
                 "own": other.project_id == caller.project_id,
                 "current": other.id == row.id,
                 "requires": requirements_of(caller, other),
+                "release": _release(other),
                 "changes": changes_in(contents.document(other, *_CHANGELOG), other.version),
                 "environments": uses.pop(other.version, []),
             }
@@ -52,15 +60,28 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         "more_versions": max(0, len(rows) - _VERSIONS),
         "other_uses": sorted(uses.items()),
         "named": _NAMED,
-        "readme": contents.document(row, "readme"),
+        "readme": contents.readme(caller, row),
+        "pictures": contents.screenshots(row),
+        "releases": releases_of(row.changes)[:_RELEASES],
         "license": contents.document(row, "license", "licence", "copying"),
-        "classes": _classes(row),
-        "environments": offered(request, caller),
+        "into": target,
+        "into_url": target.add(row.id) if target else "",
+        "environments": mine,
+        "more_environments": len(mine) > _INLINE,
+        "stencil": recent.template(request, caller),
+        "last": recent.environment(request),
+        "name": free_name(row.name, names_of(caller.project_id)),
         "may_add": allows(caller, "update_environment") and row.type == "Application" and not hindrance,
         "hindrance": hindrance,
         "may_create": allows(caller, "create_environment"),
     }
     return render(request, "catalog/application.html", context)
+
+
+def _release(row: Package) -> dict[str, Any] | None:
+    """What a version brought, where its author says it change by change."""
+    told = (one for one in releases_of(row.changes) if one["version"] == row.version and one["changes"])
+    return next(told, None)
 
 
 def _hindrance(row: Package) -> str:
@@ -75,24 +96,48 @@ def _hindrance(row: Package) -> str:
 
 @page(rule="get_package")
 def form(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
-    """What will be asked: the steps and fields of its form, or the properties that its class asks for."""
+    """What will be asked: the steps and fields of its form, or the properties that its class asks for, in words."""
     row = chosen(versions_of(caller, fqn), request.GET.get("version"))
     told = contents.described(caller, row)
-    main = next((item for item in told["classes"] if item["name"] == row.fqn), None)
-    asked = [item for item in main["properties"] if item["usage"] in ("In", "InOut")] if main else []
-    steps = told["form"]
-    licence = ""
+    steps, licence = told["form"], ""
     if steps is not None:
         fields = [field for step in steps for field in step["fields"]]
         licence = next((field["help"] for field in fields if field["name"] == "license"), "")
-        steps = [
-            {**step, "name": named(step["name"]), "fields": [f for f in step["fields"] if not f["hidden"]]}
-            for step in steps
-        ]
+        steps = [{"name": named(step["name"]), "fields": _fields(step["fields"])} for step in steps]
         steps = [step for step in steps if step["fields"]]
-    context = {"package": row, "steps": steps, "asked": asked, "licence": licence}
+    else:
+        steps = [{"name": "", "fields": asked}] if (asked := _asked(told["asked"])) else []
+    context = {"package": row, "steps": steps, "licence": licence}
     part = request.headers.get("HX-Target") == "form"
     return render(request, "catalog/form.html" if part else "catalog/form_page.html", context)
+
+
+def _fields(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Fields of a definition: {label, help, required, computed, words, initial}."""
+    return [
+        {
+            **field,
+            "words": value_words.of_field(field["type"], field["choices"]),
+            # What is not plain text is an expression: it is nothing for whoever fills the form in.
+            "initial": "" if "initial" in field["computed"] else field["initial"],
+        }
+        for field in fields
+        if not field["hidden"]
+    ]
+
+
+def _asked(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same of properties of a class."""
+    return [
+        {
+            "label": item["words"].get("title") or item["name"],
+            "help": item["words"].get("help") or item["words"].get("description") or "",
+            "required": "default" not in item["schema"],
+            "words": value_words.of_schema(item["schema"]),
+            "initial": value_words.of_value(item["schema"].get("default")),
+        }
+        for item in asked
+    ]
 
 
 def versions_of(caller: Caller, fqn: str) -> list[Package]:
@@ -151,12 +196,3 @@ def _uses(caller: Caller, fqn: str) -> dict[str, list[tuple[str, str]]]:
     for version, id, name in listed[:1000]:
         found.setdefault(version, []).append((id, name))
     return found
-
-
-def _classes(row: Package) -> list[dict[str, Any]]:
-    """The classes with what they inherit, as the import found out."""
-    ancestors: dict[int, list[str]] = {}
-    for of, name in Ancestor.objects.filter(of__package=row).order_by("id").values_list("of_id", "name"):
-        ancestors.setdefault(of, []).append(name)
-    rows = PackageClass.objects.filter(package=row).order_by("name").values_list("id", "name", "abstract")
-    return [{"name": name, "abstract": abstract, "parent": ancestors.get(id, [""])[0]} for id, name, abstract in rows]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,6 +20,8 @@ from vetro.server.catalog.models import Package
 
 #: Seconds for which counts are kept, tags that are offered, projects whose counts are kept.
 _SECONDS, _TAGS, _MOST = 30.0, 20, 500
+#: Ways to write a tag.
+_WAYS = 20
 #: Rows that are read together.
 _AT_ONCE = 2000
 
@@ -29,6 +32,8 @@ class Facets:
 
     categories: tuple[tuple[str, int], ...]
     tags: tuple[tuple[str, int], ...]
+    #: Tag in lower case -> all ways in which packages write it: case does not tell tags apart.
+    spellings: Mapping[str, tuple[str, ...]]
     #: Whether there is any application at all.
     anything: bool
 
@@ -77,6 +82,14 @@ def _count(project_id: str) -> Facets:
             for fqn, names in zip(fqns, json.loads(f"[{','.join(texts)}]"), strict=True):
                 for name in names:
                     found.setdefault(name, set()).add(fqn)
-    categories, tags = ([(name, len(fqns)) for name, fqns in found.items()] for found in behind)
+    categories = [(name, len(fqns)) for name, fqns in behind[0].items()]
+    spellings: dict[str, list[str]] = {}
+    for name in behind[1]:
+        spellings.setdefault(name.lower(), []).append(name)
+    tags = []
+    for same in spellings.values():
+        same.sort(key=lambda name: (-len(behind[1][name]), name))  # the usual way first
+        tags.append((same[0], len(set().union(*(behind[1][name] for name in same)))))
     tags.sort(key=lambda item: (-item[1], item[0]))
-    return Facets(tuple(sorted(categories)), tuple(tags[:_TAGS]), anything)
+    told = {name: tuple(same[:_WAYS]) for name, same in spellings.items()}
+    return Facets(tuple(sorted(categories)), tuple(tags[:_TAGS]), told, anything)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,58 +16,89 @@ from django.utils.translation import ngettext
 import vetro
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.catalog import search
+from vetro.server.catalog import answers, forgiving, search
 from vetro.server.catalog.imports import import_packages
+from vetro.server.catalog.models import Category
+from vetro.server.catalog.storage import store_changed
 from vetro.server.errors import Unavailable
 from vetro.server.web.page import go, page, render
-from vetro.server.web.views.catalog import facets, recent
-from vetro.server.web.views.packages.rows import found, texts
+from vetro.server.web.views.catalog import facets, into, recent
+from vetro.server.web.views.packages.rows import completed, found, texts
 
 #: Tiles of a page.
 AT_ONCE = 24
-_SORTS = ("name", "-created")
+_SORTS = ("", "name", "-created")
+#: A tag by which whoever offers an application puts it in front, and how many stand there; applications that are
+#: looked at as installed.
+FEATURED, _FEATURED, _INSTALLED = "featured", 4, 500
 
 
 @page(rule="get_package")
 def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The tiles; a part of them where a script asks."""
     given = request.GET
-    sort = given.get("sort", "name")
-    if sort not in _SORTS:
-        sort = "name"
     words = given.get("q", "").strip()[:500].replace("\0", "")
+    sort = given.get("sort", "")
+    if sort not in _SORTS or not (sort or words):
+        sort = "" if words else "name"
     categories, tags = _plain(given.getlist("category")), _plain(given.getlist("tag"))
+    installed = given.get("installed") == "1"
+    sides = facets.of(caller)
     query = search.Query(
         search=words,
         categories=categories,
-        tags=tags,
+        tags=[name for tag in tags for name in sides.spellings.get(tag.lower(), (tag,))],
+        fqns=(recent.installed(caller, _INSTALLED) or ["-"]) if installed else (),
         type="Application",
         catalog=True,
-        order_by=[sort.lstrip("-")],
+        order_by=[sort.lstrip("-")] if sort else [],
         descending=sort.startswith("-"),
     )
-    rows, after = found(caller, query, AT_ONCE, given.get("after", ""))
+    rows, after, forgiven = _found(caller, query, given.get("after", ""))
     more = given.copy()
     more["after"] = after
-    filtered = bool(words or categories or tags)
+    filtered = bool(words or categories or tags or installed)
     context: dict[str, Any] = {
-        "rows": rows, "q": words, "sort": sort, "filtered": filtered, "first": not given.get("after"),
-        "more": more.urlencode() if after else "",
-        "sorts": [("name", _("Name")), ("-created", _("Newest"))],
+        "rows": recent.with_uses(caller, rows), "q": words, "sort": sort, "filtered": filtered,
+        "first": not given.get("after"), "more": more.urlencode() if after else "", "forgiven": forgiven,
+        "narrowed": bool(categories or tags or installed), "into": into.of(request, caller),
+        "sorts": [*([("", _("Best match"))] if words else []), ("name", _("Name")), ("-created", _("Newest"))],
     }  # fmt: skip
     part = {"results": "results", "more": "tiles"}.get(request.headers.get("HX-Target", ""))
     if part is not None:
         return render(request, f"catalog/{part}.html", context)
-    sides = facets.of(caller)
+    begin = not filtered and context["first"]
     context |= {
         "categories": _ticked(sides.categories, categories),
         "tags": _ticked(sides.tags, tags),
         "chosen_tags": len(tags),
+        "installed": installed,
         "anything": sides.anything or bool(rows),
-        "recent": recent.packages(request, caller) if not filtered and context["first"] else [],
+        "recent": recent.packages(request, caller) if begin else [],
+        "featured": _featured(caller, sides) if begin else [],
         "may_import": allows(caller, "upload_package"),
     }
     return render(request, "catalog/listing.html", context)
+
+
+def _found(caller: Caller, query: search.Query, after: str) -> tuple[list[dict[str, Any]], str, Any]:
+    """(tiles, where the next page begins, what was forgiven); words are searched by what people mean."""
+    if not query.search:
+        return (*found(caller, query, AT_ONCE, after), None)
+    skip = int(after) if after.isascii() and after.isdigit() and len(after) < 6 else 0
+    query.limit = AT_ONCE
+    result = forgiving.find(caller, query, skip)
+    rows = completed(caller, [answers.package_json(row) for row in result.rows])
+    return rows, str(skip + AT_ONCE) if result.more else "", result
+
+
+def _featured(caller: Caller, sides: facets.Facets) -> list[dict[str, Any]]:
+    """What was tagged so, by name: the project's own, and what is offered to all."""
+    spellings = sides.spellings.get(FEATURED, ())
+    if not spellings:
+        return []
+    query = search.Query(tags=spellings, type="Application", catalog=True, order_by=["name"])
+    return found(caller, query, _FEATURED)[0]
 
 
 @page("POST", rule="upload_package")
@@ -74,7 +107,11 @@ def examples(request: HttpRequest, caller: Caller) -> HttpResponse:
     data = _archives()
     if not data:
         raise Unavailable(_("The example packages are not part of this installation."))
-    done = import_packages(caller, data, skip_existing=True)
+    with transaction.atomic():
+        done = import_packages(caller, data, skip_existing=True)
+        for package in done.packages:
+            if names := _categories().get(package.fqn):
+                store_changed(package, list(Category.objects.filter(name__in=names).order_by("name")))
     facets.forget(caller.project_id)
     number = len(done.packages)
     messages.success(request, ngettext("%d package is imported.", "%d packages are imported.", number) % number)
@@ -86,9 +123,10 @@ def _plain(values: list[str]) -> list[str]:
 
 
 def _ticked(offered: tuple[tuple[str, int], ...], chosen: list[str]) -> list[tuple[str, int, bool]]:
-    """(name, number, chosen); what was chosen is offered even if nothing is behind it."""
-    known = [(name, number, name in chosen) for name, number in offered]
-    return known + [(name, 0, True) for name in chosen if name not in dict(offered)]
+    """(name, number, chosen); what was chosen is offered even if nothing is behind it. Case tells no names apart."""
+    wanted = {name.lower(): name for name in chosen}
+    known = [(name, number, wanted.pop(name.lower(), None) is not None) for name, number in offered]
+    return known + [(name, 0, True) for name in wanted.values()]
 
 
 def _examples() -> Path | None:
@@ -98,6 +136,14 @@ def _examples() -> Path | None:
         if (place / "README.md").is_file():
             return place
     return None
+
+
+@cache
+def _categories() -> dict[str, list[str]]:
+    """Full name of an example -> the categories that it belongs to: packages have none of their own."""
+    place = _examples()
+    found: dict[str, list[str]] = {} if place is None else json.loads((place / "categories.json").read_text("utf-8"))
+    return found
 
 
 @cache

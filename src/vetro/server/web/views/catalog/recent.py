@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.http import HttpRequest
 
 from vetro.server.caller import Caller
@@ -68,3 +68,17 @@ def _deployed(caller: Caller) -> Sequence[str]:
     ids = list(mine.values_list("id", flat=True)[:5])
     found = EnvironmentPackage.objects.filter(environment_id__in=ids).order_by("id").values_list("fqn", flat=True)
     return list(dict.fromkeys(name for name in found[:100] if not name.startswith("io.murano")))
+
+
+def installed(caller: Caller, most: int) -> list[str]:
+    """Full names of the packages that environments of the project use."""
+    rows = EnvironmentPackage.objects.filter(environment__project_id=caller.project_id)
+    return list(rows.order_by("fqn").values_list("fqn", flat=True).distinct()[:most])
+
+
+def with_uses(caller: Caller, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tiles with ``uses``: in how many environments of the project they are. One statement."""
+    names = [row["fully_qualified_name"] for row in rows]
+    used = EnvironmentPackage.objects.filter(environment__project_id=caller.project_id, fqn__in=names)
+    counted = dict(used.values("fqn").annotate(n=Count("environment", distinct=True)).values_list("fqn", "n"))
+    return [{**row, "uses": counted.get(row["fully_qualified_name"], 0)} for row in rows]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from vetro.server.accounts.policy import enforce
+from vetro.server.accounts.policy import allows, enforce
 from vetro.server.caller import Caller
 from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
+from vetro.server.environments.queries import names_of
 from vetro.server.errors import Invalid
 from vetro.server.forms.subjects import check_addable
+from vetro.server.forms.submit import free_name
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.catalog.application import chosen, versions_of
@@ -29,18 +33,24 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         raise Invalid(_("A library cannot be added to an environment; applications use it."))
     # Before an environment is made that would stay empty.
     check_addable(row)
-    stencil = recent.template(request, caller)
+    stencil, problem = recent.template(request, caller), ""
     if request.method == "POST":
         recent.note(request, [row.fqn])
         target = given.get("environment", "")
         if target == "quick":
             enforce(caller, "create_environment")
-            return go(request, f"/app/quick/{row.id}")
+            name = given.get("name", "").strip()[:255]
+            taken = bool(name) and Environment.objects.filter(project_id=caller.project_id, name=name).exists()
+            if not taken:
+                return go(
+                    request, f"/app/quick/{row.id}?{urlencode({'name': name})}" if name else f"/app/quick/{row.id}"
+                )
+            problem = name
         if target == "new":
             return go(request, f"/app/environments/new?package={row.id}")
         if target == "template" and stencil is not None:
             return go(request, f"/app/templates/{stencil.id}/add/{row.id}")
-        if target:
+        if target and not problem:
             environment = lookup.environment(caller, target)
             recent.note_environment(request, environment)
             return go(request, f"/app/environments/{environment}/add/{row.id}")
@@ -57,6 +67,10 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         "q": words,
         "stencil": stencil,
         "last": recent.environment(request),
+        "taken": problem,
+        "name": free_name(problem or row.name, names_of(caller.project_id)),
+        "may_create": allows(caller, "create_environment"),
     }
     part = request.headers.get("HX-Target") == "results"
-    return render(request, "catalog/choose_rows.html" if part else "catalog/choose.html", context)
+    template = "catalog/choose_rows.html" if part else "catalog/choose.html"
+    return render(request, template, context, 409 if problem else 200)

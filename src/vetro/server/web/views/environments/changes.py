@@ -17,7 +17,7 @@ from vetro.server.errors import Conflict
 from vetro.server.web import drafts
 from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes
 from vetro.server.web.page import go, missing, page, render
-from vetro.server.web.views.catalog import recent
+from vetro.server.web.views.catalog import into, recent
 
 
 @page(rule="show_environment")
@@ -48,9 +48,9 @@ def _old(env_page: EnvironmentPage, session: Session) -> dict[str, Any]:
 
 @page(rule="update_environment")
 def choose(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
-    """Leads to the catalog, which then offers this environment first."""
+    """Leads to the catalog, which then is about adding to this environment."""
     recent.note_environment(request, lookup.environment(caller, environment))
-    return go(request, "/app/catalog/")
+    return go(request, f"/app/catalog/?{into.query_of(environment)}")
 
 
 @page("POST", rule="update_environment")

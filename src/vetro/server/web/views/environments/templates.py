@@ -17,7 +17,7 @@ from vetro.server.errors import ServiceError
 from vetro.server.web.logos import logos_of
 from vetro.server.web.model_texts import time_of
 from vetro.server.web.page import go, page, render
-from vetro.server.web.views.catalog import recent
+from vetro.server.web.views.catalog import into, recent
 from vetro.server.web.views.environments.listing import AT_ONCE, page_number, pages_of
 
 
@@ -124,9 +124,9 @@ def delete(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
 
 @page(rule="update_service_env_template")
 def choose(request: HttpRequest, caller: Caller, template: str) -> HttpResponse:
-    """Leads to the catalog, which then offers this template first."""
+    """Leads to the catalog, which then is about adding to this template."""
     recent.note_template(request, lookup.template(caller, template, change=True))
-    return go(request, "/app/catalog/")
+    return go(request, f"/app/catalog/?{into.query_of(template, template=True)}")
 
 
 @page("POST", rule="update_service_env_template")

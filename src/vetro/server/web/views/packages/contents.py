@@ -7,10 +7,12 @@ Archives never change under their digest, so what was found out is kept. Parsing
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 import zipfile
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -24,6 +26,7 @@ from vetro.server.catalog.inspection.client import SECONDS, archive_limits
 from vetro.server.catalog.inspection.pool import pool
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid, NotFound, ServiceError, TooLarge, Unavailable
+from vetro.server.web import markdown
 from vetro.yaql.errors import VetroError
 
 #: Bytes of a file that is shown, and of one that is shown in colours; longer ones are plain.
@@ -35,6 +38,11 @@ LONGEST_LINE = 300
 _SAFE = re.compile(r"[a-z]?")
 
 
+#: Ends of names of pictures that are shown, and pictures of an application.
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_SCREENSHOTS = 8
+
+_readmes = Remembered(64, 8 << 20, len)
 _described = Remembered(64, 16 << 20, as_text)
 _files = Remembered(500, 32 << 20, as_text)
 _sources = Remembered(32)
@@ -122,6 +130,47 @@ def document(package: Package, *names: str) -> str:
         return _files.get((names, package.digest), read)
     except VetroError:  # an archive that is gone or broken has no such file; other pages say what is wrong with it
         return ""
+
+
+def readme(caller: Caller, package: Package) -> SafeString:
+    """The file README of the archive as HTML: Markdown, whatever its name ends in; '' where there is none.
+
+    Pictures and links lead into the archive or, links, elsewhere.
+    """
+
+    def render() -> SafeString:
+        text = document(package, "readme")
+        if not text.strip():
+            return SafeString("")
+        head = {"op": "markdown", "limits": archive_limits()}
+        try:
+            answer, _more = pool().ask(caller.project_id, head, [text.encode()], 5.0)
+        except (Invalid, Unavailable):
+            return format_html('<pre class="document" tabindex="0">{}</pre>', text)
+        return markdown.html(answer["tokens"], lambda kind, target: _into_archive(package, kind, target), headings=2)
+
+    return _readmes.get(("readme", package.id, package.digest), render)
+
+
+def _into_archive(package: Package, kind: str, target: str) -> str | None:
+    parts = urlsplit(target)
+    if parts.scheme or parts.netloc:
+        return target if kind == "href" and parts.scheme in ("http", "https", "mailto") else None
+    path = posixpath.normpath(unquote(parts.path)).lstrip("/") if parts.path else ""
+    if not path:
+        return f"#{parts.fragment}" if kind == "href" and parts.fragment else None
+    if path not in dict(files(package)):
+        return None
+    return f"/app/packages/{package.id}/{'pictures' if kind == 'src' else 'files'}/{quote(path)}"
+
+
+def screenshots(package: Package) -> list[str]:
+    """Paths of the pictures in the folder ``screenshots`` of the archive, by name; none where it cannot be read."""
+    try:
+        found = [path for path, size in files(package) if path.startswith("screenshots/") and size <= LARGEST]
+    except VetroError:
+        return []
+    return [path for path in found if path.lower().endswith(PICTURES)][:_SCREENSHOTS]
 
 
 def source(caller: Caller, package: Package, path: str, text: str) -> list[SafeString]:

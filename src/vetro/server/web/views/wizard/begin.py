@@ -75,7 +75,8 @@ def edit_in_template(request: HttpRequest, caller: Caller, template: str, compon
 @page(rule="create_environment")
 def quick(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
     """A new object in an environment that is made for it, and deployed at once."""
-    return _begun(request, caller, package=package)
+    name = request.GET.get("name", "").strip()[:255]
+    return _begun(request, caller, package=package, environment_name=name)
 
 
 @page(rule="update_environment")
