@@ -287,6 +287,7 @@ member  GET POST     /app/packages/{package}/edit
 reader  GET          /app/packages/{package}/files/
 reader  GET          /app/packages/{package}/files/{path}
 reader  GET          /app/packages/{package}/logo
+reader  GET          /app/packages/{package}/pictures/{path}
 reader  GET          /app/packages/{package}/supplier-logo
 member  POST         /app/packages/{package}/switch
 admin   GET          /app/people/
