@@ -75,14 +75,14 @@ def kept_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """
 
     def kept(made: Callable[..., Any]) -> Callable[..., Any]:
-        def get(*args: Any) -> Any:
+        def get(*args: Any, **more: Any) -> Any:
             now = {name: value for name, value in os.environ.items() if name not in _OF_COMMANDS}
             if _started_with != now:
                 for end in ENDS:
                     end()
                 _started_with.clear()
                 _started_with.update(now)
-            return made(*args)
+            return made(*args, **more)
 
         return get
 

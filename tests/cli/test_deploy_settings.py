@@ -79,8 +79,8 @@ def test_a_command_ends_the_processes_that_it_started(place: Place, monkeypatch:
     host, launcher = effect_hosts.host, sandboxed_workers.launcher
 
     def noted(made: Callable[..., Any]) -> Callable[..., Any]:
-        def make(*args: Any) -> Any:
-            begun.append(made(*args))
+        def make(*args: Any, **more: Any) -> Any:
+            begun.append(made(*args, **more))
             return begun[-1]
 
         return make

@@ -27,7 +27,7 @@ class Run:
         classes = {"Main": body, **(others or {})}
         texts = {f"t.{n}": f"{HEAD}Name: {n}\n{dedent(text)}" for n, text in classes.items()}
         package = memory_package({"name": "t", "format": "1.4", "classes": texts})
-        from vetro.muranopl.api import default_natives
+        from vetro.muranopl.defaults import default_natives
 
         base = default_natives()
         self.engine = Engine(

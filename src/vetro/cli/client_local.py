@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,26 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_local(root: str | None, *, scratch: bool = False, templates: Path | None = None) -> Iterator[LocalClient]:
+def open_local(
+    root: str | None, *, scratch: bool = False, tasks: bool = False, templates: Path | None = None
+) -> Iterator[LocalClient]:
     """A client for a workspace of this machine, open during the block: the user's, without ``root``.
 
-    See `Workspace` for ``scratch`` and ``templates``, which is the user's cache where nothing else is said.
+    ``tasks``: task processes will be wanted; what they are forked from gets ready meanwhile. See `Workspace` for
+    ``scratch`` and ``templates``, which is the user's cache where nothing else is said.
     """
     log = logging.getLogger("vetro")
     if not log.handlers:
         log.addHandler(logging.NullHandler())  # what workers log is said by the command
     folder = cache_folder()
-    sandboxed_workers.read_compiled(str(folder) if folder is not None and folder.is_dir() else None)
+    there = folder is not None and folder.is_dir()
+    sandboxed_workers.read_compiled(str(folder) if there else None)
     workspace = Workspace(root, templates=templates or cache_folder(), scratch=scratch)
-    with workspace:
+    with ExitStack() as stack:
+        if tasks and there:
+            stack.callback(sandboxed_workers.close)  # also where the workspace cannot be opened
+            sandboxed_workers.launcher(questions=False).begin()
+        stack.enter_context(workspace)
         from vetro.cli.client.local import LocalClient  # it needs models, and Django is set up now
 
         try:

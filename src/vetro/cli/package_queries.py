@@ -54,7 +54,7 @@ def launcher(packages: Iterable[Any], client: Any = None) -> Iterator[Any]:
     folder = cache_folder() if cached else None
     if client is not None and client.local:
         sandboxed_workers.read_compiled(None if folder is None else str(folder))
-        yield sandboxed_workers.launcher()
+        yield sandboxed_workers.launcher(questions=False)
         return
     with Launcher(cache=folder) as made:
         yield made

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.library import core_packages
-from vetro.muranopl.api import Engine, default_natives
+from vetro.muranopl.api import Engine
 from vetro.muranopl.code_cache import CodeCache, MemoryCache
+from vetro.muranopl.defaults import default_natives
 from vetro.muranopl.precompile import precompile
 from vetro.muranopl.types.native import NativeRegistry
 from vetro.packages.cache import DiskCache

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import vetro
@@ -35,10 +37,18 @@ def digest(root: Path) -> str:
     all but bytecode and hidden ones."""
     found = hashlib.blake2b(digest_size=4)
     for part in PARTS:
-        for path in sorted((root / part).rglob("*" if part == _WHOLE else "*.py")):
-            if path.parent.name == "__pycache__" or path.name.startswith(".") or not path.is_file():
-                continue
-            text = path.read_bytes().replace(b"\r\n", b"\n")
-            found.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode())
-            found.update(text)
+        for folder, names in sorted(_files(str(root / part), python=part != _WHOLE)):
+            for name in sorted(names):
+                with open(f"{folder}/{name}", "rb") as file:
+                    text = file.read().replace(b"\r\n", b"\n")
+                found.update(f"{folder[len(str(root)) + 1 :]}/{name}\0{len(text)}\0".encode())
+                found.update(text)
     return found.hexdigest()
+
+
+def _files(root: str, *, python: bool) -> Iterator[tuple[str, list[str]]]:
+    """Folders and the names of what counts in each. Every process that runs tasks asks: `pathlib` takes three times as
+    long."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield folder, [name for name in names if not name.startswith(".") and (name.endswith(".py") or not python)]

@@ -16,7 +16,7 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from vetro.muranopl.configs import MemoryConfigs
-from vetro.muranopl.defaults import defaults
+from vetro.muranopl.defaults import default_natives, defaults
 from vetro.muranopl.functions.mocks import add_mock_functions
 from vetro.muranopl.package_resolver import Skipped
 from vetro.muranopl.runtime.effects import InProcessEffects
@@ -95,12 +95,6 @@ class Engine:
             seed=chosen,
             tier=self.tier,
         )
-
-
-def default_natives() -> NativeRegistry | None:
-    """Native classes of the core library, where it is installed beside the language."""
-    natives: NativeRegistry | None = defaults().natives
-    return natives
 
 
 class PackageListSource:

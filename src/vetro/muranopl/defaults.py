@@ -25,3 +25,8 @@ def defaults() -> Defaults:
     """The default library, loaded once a process."""
     library = import_module(DEFAULT_LIBRARY)
     return Defaults(tuple(library.core_packages()), library.core_natives())
+
+
+def default_natives() -> Any:
+    """Native classes of the core library, where it is installed beside the language."""
+    return defaults().natives

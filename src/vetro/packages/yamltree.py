@@ -15,7 +15,7 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 from vetro.diagnostics import Text
-from vetro.muranopl.declarations.tree import Position
+from vetro.muranopl.expressions import Position
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 100

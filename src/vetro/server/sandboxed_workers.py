@@ -19,8 +19,9 @@ ANSWERING = ("form=vetro.forms.queries:answerer", "examine=vetro.server.sandboxe
 _lock = threading.Lock()
 #: The folder of compiled code, where it is not that of the installation.
 _compiled: str | None = None
-#: By process: what a forked process inherits is not its own. Each with the folder that was chosen for it.
-_launchers: dict[int, tuple[str | None, Launcher]] = {}
+#: By process: what a forked process inherits is not its own. Each with the folder that was chosen for it, and whether
+#: it answers questions.
+_launchers: dict[int, tuple[str | None, bool, Launcher]] = {}
 
 
 def compiled_folder(config: Config) -> str:
@@ -40,24 +41,29 @@ def read_compiled(folder: str | None) -> None:
     _compiled = folder
 
 
-def launcher() -> Launcher:
-    """The one of this process; its zygote starts with the first question."""
+def launcher(*, questions: bool = True) -> Launcher:
+    """The one of this process; its zygote starts with the first question.
+
+    Without ``questions`` it is wanted for tasks only, and may know nothing of `ANSWERING`, which takes a fifth of its
+    start: commands are over before anybody asks. One that knows too little is replaced.
+    """
     with _lock:
-        folder, found = _launchers.get(os.getpid(), (None, None))
-        if found is not None and folder != _compiled:
+        folder, answers, found = _launchers.get(os.getpid(), (None, False, None))
+        if found is not None and (folder != _compiled or (questions and not answers)):
             found.close()
             found = None
         if found is None:
             if not _launchers:
                 atexit.register(close)
-            found = Launcher(cache=_compiled or compiled_folder(config()), answering=ANSWERING)
-            _launchers[os.getpid()] = (_compiled, found)
+            answering = ANSWERING if questions else ()
+            found = Launcher(cache=_compiled or compiled_folder(config()), answering=answering)
+            _launchers[os.getpid()] = (_compiled, questions, found)
         return found
 
 
 def close() -> None:
     """Ends the zygote of this process."""
     with _lock:
-        _, found = _launchers.pop(os.getpid(), (None, None))
+        _, _, found = _launchers.pop(os.getpid(), (None, False, None))
     if found is not None:
         found.close()

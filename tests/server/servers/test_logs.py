@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.server.tasks import shop
 from tests.server.web.conftest import signed_in
 from vetro.clouds.errors import CloudError
-from vetro.clouds.guest.commands import LARGEST_LOG, plain_lines
+from vetro.clouds.guest.console_text import LARGEST_LOG, plain_lines
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.kind import RecordKind
 from vetro.clouds.stacks.cloud import StackCloud

@@ -14,7 +14,8 @@ import pytest
 from tests.server.tasks import shop
 from vetro.engine.planning import host_config
 from vetro.server.environments.models import State
-from vetro.server.tasks.plan import plan, scratch, tidy
+from vetro.server.tasks.plan import scratch, tidy
+from vetro.server.tasks.queue import enqueue_plan
 
 AGENT = """\
 Name: Shop
@@ -88,7 +89,7 @@ def with_server(environment: Any, *, title: str = "corner") -> dict[str, Any]:
 
 
 def planned(caller: Any, environment: Any, package: Any, model: dict[str, Any], drain: Callable[..., int]) -> Any:
-    task = plan(caller, environment=environment, model=model, packages=[package])
+    task = enqueue_plan(caller, environment=environment, model=model, packages=[package])
     assert drain() == 1
     task.refresh_from_db()
     return task

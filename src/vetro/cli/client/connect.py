@@ -14,22 +14,26 @@ if TYPE_CHECKING:
     from vetro.cli.client.local import LocalClient
 
 
-def server(workspace: str | None = None, *, scratch: bool = False) -> AbstractContextManager[Client]:
+def server(
+    workspace: str | None = None, *, scratch: bool = False, tasks: bool = False
+) -> AbstractContextManager[Client]:
     """Opens a client for the context in force. Raises `ContextError`.
 
-    ``scratch``: nothing that is done in a workspace of this machine is to stay.
+    ``scratch``: nothing that is done in a workspace of this machine is to stay. ``tasks``: tasks will run in it.
     """
     context = chosen(workspace)
     if context is not None:
         return signed_in(context)
-    return open_local(workspace, scratch=scratch)
+    return open_local(workspace, scratch=scratch, tasks=tasks)
 
 
-def open_local(workspace: str | None, *, scratch: bool = False) -> AbstractContextManager[LocalClient]:
+def open_local(
+    workspace: str | None, *, scratch: bool = False, tasks: bool = False
+) -> AbstractContextManager[LocalClient]:
     """Opens a workspace of this machine; see `vetro.cli.client_local.open_local`."""
     from vetro.cli import client_local  # the service: commands about a server do not wait for it
 
-    return client_local.open_local(workspace, scratch=scratch)
+    return client_local.open_local(workspace, scratch=scratch, tasks=tasks)
 
 
 def is_local(client: Client) -> TypeIs[LocalClient]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from importlib import import_module
@@ -19,15 +19,16 @@ from urllib.parse import unquote
 from vetro.cli.client.contexts import LOCAL, Context
 from vetro.cli.client.requests import Client, Refused
 from vetro.cli.task_run import interruptible, shown
+from vetro.engine.worker.ports import HostUnavailable
 from vetro.server import sandboxed_workers
 from vetro.server.api.answers.environments import export_environment
-from vetro.server.api.answers.servers import report_environment
 from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
 from vetro.server.local.answers import import_environment
 from vetro.server.local.environments import forget_resources, pin, stored
 from vetro.server.local.tasks import check_free, held, run
 from vetro.server.local.workspace import Workspace
+from vetro.server.tasks import effect_hosts
 from vetro.server.tasks.spec import local_paths
 
 
@@ -164,11 +165,16 @@ class LocalClient(Client):
         """See `vetro.server.local.environments.forget_resources`."""
         return forget_resources(self.workspace, environment_id)
 
+    def expect_task(self, kind: str) -> None:
+        """A task about servers in a cloud of this kind will run: what its effects hosts are forked from gets ready."""
+        with suppress(HostUnavailable):  # whoever runs the task says why
+            effect_hosts.forker(kind).begin()
+
     def run(self, task_id: str, environment: str, watch: Any, timeout: float | None, second: str) -> None:
         """Runs a task until it has ended or needs a person. Ctrl-C cancels it; a second one ends the command:
         ``second`` says what becomes of the task then."""
         with refusals(), interruptible(second) as on_runner:
-            launcher = sandboxed_workers.launcher()
+            launcher = sandboxed_workers.launcher(questions=False)
             events = partial(shown, watch)
             run(self.workspace, task_id, environment, launcher, events=events, on_runner=on_runner, timeout=timeout)
 
@@ -177,8 +183,10 @@ class LocalClient(Client):
         environment_id = path.split("/")[2]
         with refusals():
             if path.endswith("/report"):
-                with report_environment(self.workspace.caller, environment_id) as file:
-                    return file.read()
+                report = _function("vetro.server.api.answers.servers", "report_environment")
+                with report(self.workspace.caller, environment_id) as file:
+                    data: bytes = file.read()
+                    return data
             self.check_free(environment_id)
             with export_environment(self.workspace.caller, environment_id) as file:
                 return file.read()

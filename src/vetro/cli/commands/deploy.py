@@ -104,7 +104,7 @@ def command(
         chosen = {"--detach": detach, "--plan": plan, "--dry-run": dry_run}
         if chosen[one] and chosen[other]:
             raise click.UsageError(f"use one of {one} and {other}")
-    with out.explained(), server(workspace, scratch=plan or dry_run) as client:
+    with out.explained(), server(workspace, scratch=plan or dry_run, tasks=True) as client:
         if detach and client.local:
             raise click.UsageError(
                 "--detach is for servers: on this machine a task belongs to the command that began it"

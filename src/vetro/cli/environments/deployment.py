@@ -133,6 +133,8 @@ def deploy(
             row = find.find_environment(client, name)
             if cloud and row is not None and row["driver"] != cloud["cloud"]["kind"]:
                 say_cloud(client, row)
+            if is_local(client) and not dry_run:
+                client.expect_task(row["driver"] if row is not None else cloud["cloud"]["kind"])
             session, base = _draft(client, row)
             made, kept = False, session is not None and session["changed"]
             try:

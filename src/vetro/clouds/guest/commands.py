@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from vetro.clouds.drivers.base import ConfigResult, ConfigSpec, Signal
 from vetro.clouds.drivers.errors import DriverError, GuestCommandFailed
+from vetro.clouds.guest.console_text import LARGEST_LOG, plain_lines
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output
 from vetro.clouds.guest.first_files import SEED
-from vetro.visible import visible
 
 
 class Execute(Protocol):
@@ -22,14 +21,6 @@ class Execute(Protocol):
         ...  # pragma: no cover - protocol
 
 
-#: What commands a terminal: sequences with one and with two characters in front, and single characters.
-_ESCAPES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
-    r"|\x1b[@-Z\\-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)
-#: Bytes of a console or a journal that are looked at.
-LARGEST_LOG = 1 << 20
 #: Prints the end of what services said: the journal of systemd, or the files of `vetro.clouds.proot.systemctl`.
 _JOURNAL = (
     "if [ -d /run/systemd/system ]; then"
@@ -102,14 +93,6 @@ def journal(execute: Execute, lines: int) -> str:
     """The last lines that services of a server said. Raises `DriverError` where it does not run."""
     words = ["sh", "-c", _JOURNAL, "sh", str(max(1, lines)), str(LARGEST_LOG)]
     return plain_lines(execute(words, timeout=20).stdout, lines)
-
-
-def plain_lines(text: bytes | str, lines: int) -> str:
-    """The last lines of a console or a journal, without what commands a terminal; what could not be seen is escaped."""
-    if isinstance(text, bytes):
-        text = text[-LARGEST_LOG:].decode("utf-8", "replace")
-    clean = visible(_ESCAPES.sub("", text[-LARGEST_LOG:].replace("\r\n", "\n")))
-    return "\n".join(clean.splitlines()[-lines:]) if lines > 0 else ""
 
 
 def _check(path: str) -> None:

@@ -20,7 +20,7 @@ from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBo
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import digest, load, load_server, save
 from vetro.clouds.drivers.tools import run
-from vetro.clouds.guest.commands import plain_lines
+from vetro.clouds.guest.console_text import plain_lines
 from vetro.clouds.guest.exec import Output, collect, entering
 from vetro.clouds.guest.files import read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET

@@ -16,7 +16,7 @@ from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import load, load_server, save
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest.command_process import STATUS
-from vetro.clouds.guest.commands import LARGEST_LOG, plain_lines
+from vetro.clouds.guest.console_text import LARGEST_LOG, plain_lines
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output, guest_environment
 from vetro.clouds.guest.files import read_end, read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET

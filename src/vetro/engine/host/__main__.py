@@ -10,12 +10,12 @@ import argparse
 import os
 from typing import Any, cast
 
-from vetro.engine.host.answer import GRACE
+from vetro.engine.host.answer import GRACE, describe
 from vetro.engine.host.config import build_host, pulse_of
 from vetro.engine.host.dry_run import Rehearsal
 from vetro.engine.host.forker import die_with, serve
 from vetro.engine.host.frame_server import Service
-from vetro.engine.host.performer import EffectsHost, describe
+from vetro.engine.host.performer import EffectsHost
 from vetro.engine.task import interrupts
 from vetro.frames import Decoder, FrameError, encode, read
 

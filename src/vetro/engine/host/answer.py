@@ -10,7 +10,8 @@ from typing import Any
 
 from vetro.engine.effect_kinds import Policy
 from vetro.muranopl.runtime.effects import EffectError
-from vetro.yaql.errors import VetroError
+from vetro.muranopl.runtime.exceptions import names_of
+from vetro.yaql.errors import VetroError, kind_of
 
 #: Seconds that what a cloud is doing gets to end well when the task is over.
 GRACE = 20.0
@@ -122,3 +123,14 @@ class Effect:
 
     perform: Callable[[Mapping[str, Any]], Any]
     policy: Policy = Policy.UNSAFE
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An error as an answer: ``{kind, code, message, names, hint}``."""
+    message = error.message if isinstance(error, VetroError) else str(error) or type(error).__name__
+    found = {"kind": kind_of(error), "message": message, "names": list(names_of(error))}
+    if isinstance(error, VetroError):
+        found["code"] = error.code
+        if error.hint:
+            found["hint"] = error.hint
+    return found

@@ -16,11 +16,13 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from vetro.clouds import kinds
 from vetro.engine.task import interrupts
 from vetro.engine.worker.ports import HostUnavailable
+from vetro.packages.extensions import ENTRY_POINT_GROUP
 
 #: Seconds that loading the code, and a fork, may take.
 START_SECONDS = 60.0
@@ -32,9 +34,10 @@ _LOADED = (
     "vetro.engine.host.encryption",
     "vetro.agent.sockets",
     "vetro.agent.signing",
-    "vetro.packages.extensions.plugins",
     "concurrent.futures.thread",
 )
+#: What they need for effects of extensions, where any are installed.
+_OF_EXTENSIONS = "vetro.packages.extensions.plugins"
 _ORDER = b"fork"
 #: Bytes of an answer: the process id, or why there is none.
 _ANSWER = 256
@@ -61,8 +64,8 @@ def die_with(parent: int) -> None:
 class HostForker:
     """Makes processes that wait for their settings. Safe for several threads; a context manager that ends them all.
 
-    The process is started by the first call of `fork`, or `start`, and again when it died. ``cloud`` is the kind that
-    most hosts are for, as settings name it; '': the one that is chosen here.
+    The process is started by the first call of `begin`, `start` or `fork`, and again when it died. ``cloud`` is the
+    kind that most hosts are for, as settings name it; '': the one that is chosen here.
     """
 
     def __init__(self, cloud: str = "") -> None:
@@ -70,14 +73,20 @@ class HostForker:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._ready = False
         #: Has one thread. The kernel ends the process with the thread that started it, and whoever calls may end.
         self._lasting: ThreadPoolExecutor | None = None
+
+    def begin(self) -> None:
+        """Starts it: it gets ready beside the caller. Raises `HostUnavailable`."""
+        with self._lock:
+            if self._control is None:
+                self._begin()
 
     def start(self) -> None:
         """Starts it and waits until it can fork. Raises `HostUnavailable`."""
         with self._lock:
-            if self._control is None:
-                self._start()
+            self._start()
 
     def fork(self) -> tuple[socket.socket, int, int]:
         """A new host: our end of its socket pair, its process id, and a descriptor of the process (pidfd).
@@ -86,8 +95,7 @@ class HostForker:
         """
         with self._lock:
             for attempt in (1, 2):
-                if self._control is None:
-                    self._start()
+                self._start()
                 try:
                     return self._fork()
                 except OSError as error:
@@ -110,7 +118,7 @@ class HostForker:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _start(self) -> None:
+    def _begin(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
@@ -118,17 +126,24 @@ class HostForker:
             command += ["--parent", str(os.getpid()), "--cloud", self._cloud]
             self._lasting = self._lasting or ThreadPoolExecutor(1, thread_name_prefix="vetro forker")
             try:
-                self._process = self._lasting.submit(_begin, command, number).result()
+                self._process = self._lasting.submit(_spawn, command, number).result()
             except OSError as error:
                 ours.close()
                 raise HostUnavailable(f"the effects host cannot be started: {error}") from error
         self._control = ours
         ours.settimeout(START_SECONDS)
+
+    def _start(self) -> None:
+        if self._control is None:
+            self._begin()
+        assert self._control is not None
+        if self._ready:
+            return
         try:
-            ready = bool(ours.recv(64))
+            self._ready = bool(self._control.recv(64))
         except OSError:
-            ready = False
-        if not ready:
+            pass
+        if not self._ready:
             self._end()
             raise HostUnavailable("effects hosts cannot be started: their code does not load, or not in time")
 
@@ -156,6 +171,7 @@ class HostForker:
     def _end(self) -> None:
         process, control = self._process, self._control
         self._process = self._control = None
+        self._ready = False
         if control is not None:
             control.close()
         if process is not None:
@@ -166,7 +182,7 @@ class HostForker:
                 process.wait()
 
 
-def _begin(command: list[str], control: int) -> subprocess.Popen[bytes]:
+def _spawn(command: list[str], control: int) -> subprocess.Popen[bytes]:
     with interrupts.held_back():
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(control,), env=environment())
 
@@ -178,6 +194,8 @@ def serve(control_fd: int, cloud: str = "") -> int | None:
     """
     for name in _LOADED:
         importlib.import_module(name)
+    if entry_points(group=ENTRY_POINT_GROUP):
+        importlib.import_module(_OF_EXTENSIONS)
     try:
         for name in kinds.modules(cloud):
             importlib.import_module(name)

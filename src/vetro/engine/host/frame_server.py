@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.engine.effect_kinds import Answer, answer_of
-from vetro.engine.host.answer import Request
+from vetro.engine.host.answer import Request, describe
 from vetro.engine.host.heartbeat import Pulse, moment
-from vetro.engine.host.performer import EffectsHost, describe
+from vetro.engine.host.performer import EffectsHost
 from vetro.frames import Decoder, FrameError, encode, read
 
 

@@ -18,7 +18,7 @@ from vetro.clouds.interface import Cloud, Owner, ShowsAgents, ShowsWaits
 from vetro.clouds.messages import Channel
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import Agents, Signer
-from vetro.engine.host.answer import Abandoned, Effect, Handler, Request
+from vetro.engine.host.answer import Abandoned, Effect, Handler, Request, describe
 from vetro.engine.host.call_deadlines import Unwatched
 from vetro.engine.host.encryption import Seal
 from vetro.engine.host.heartbeat import Pulse
@@ -27,8 +27,7 @@ from vetro.engine.host.snapshots import SnapshotEffects
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
 from vetro.engine.host.waits import LONG, WaitTeller, waits_of
 from vetro.muranopl.runtime.effects import UnknownEffect
-from vetro.muranopl.runtime.exceptions import names_of
-from vetro.yaql.errors import VetroError, kind_of
+from vetro.yaql.errors import VetroError
 
 #: Most effects that wait at the same time; threads are made when they are needed.
 MOST_THREADS = 1024
@@ -281,17 +280,6 @@ class _Seen(_Heard):
 
     def why_missing(self, queue: str) -> str | None:
         return self._cloud.why_missing(self._owner, queue)
-
-
-def describe(error: BaseException) -> dict[str, Any]:
-    """An error as an answer: ``{kind, code, message, names, hint}``."""
-    message = error.message if isinstance(error, VetroError) else str(error) or type(error).__name__
-    found = {"kind": kind_of(error), "message": message, "names": list(names_of(error))}
-    if isinstance(error, VetroError):
-        found["code"] = error.code
-        if error.hint:
-            found["hint"] = error.hint
-    return found
 
 
 def _identities(owner: Owner) -> dict[str, dict[str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from vetro.agent.guest.output import ACTION
-from vetro.clouds.guest.commands import plain_lines
+from vetro.clouds.guest.console_text import plain_lines
 
 #: Bytes and pieces of one plan, and characters of a line; what is beyond is left out.
 MOST: Final = 2 << 20

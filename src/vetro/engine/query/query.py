@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from vetro.clouds.interface import NotAvailable
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.effect_kinds import Answer, answer_of
-from vetro.engine.host.answer import Handler, Request
-from vetro.engine.host.performer import describe
+from vetro.engine.host.answer import Handler, Request, describe
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.perform import BadTask

@@ -81,8 +81,7 @@ class Launcher:
         self._owner = 0
 
     def __enter__(self) -> Launcher:
-        with self._lock:
-            self._start_zygote()
+        self.begin()
         return self
 
     def __exit__(
@@ -94,6 +93,12 @@ class Launcher:
     def pid(self) -> int | None:
         """Process id of the zygote; None when there is none."""
         return None if self._process is None else self._process.pid
+
+    def begin(self) -> None:
+        """Starts the zygote where there is none: it gets ready beside the caller. Raises `LauncherError`."""
+        with self._lock:
+            if self._control is None:
+                self._start_zygote()
 
     def start(self) -> TaskProcess:
         """A new task process, which waits for its task. Raises `LauncherError`."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.muranopl.api import Engine
-from vetro.muranopl.defaults import defaults
+from vetro.muranopl.defaults import default_natives
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.functions.mocks import add_mock_functions
 from vetro.muranopl.runtime.effects import Effects, InProcessEffects
@@ -89,7 +89,7 @@ def find_tests(engine: Engine, packages: Iterable[Any]) -> Iterator[TestId | tup
 
 def test_engine(packages: list[Any], **options: Any) -> Engine:
     """An engine as tests get it: mocks, virtual clock, limits of a minute of work."""
-    natives = NativeRegistry(parent=options.pop("natives", None) or _default_natives())
+    natives = NativeRegistry(parent=options.pop("natives", None) or default_natives())
     add_mock_functions(natives)
     limits = options.pop("limits", None) or Limits(max_seconds=60.0)
     engine = Engine(packages, natives=natives, clock=VirtualClock(), mocking=True, limits=limits, **options)
@@ -104,10 +104,6 @@ def _sent_plans(engine: Engine) -> Any:
 
 
 test_engine.__test__ = False  # type: ignore[attr-defined]
-
-
-def _default_natives() -> Any:
-    return defaults().natives
 
 
 #: What tests hear themselves; everything else is for the cloud, if there is one.

@@ -14,16 +14,16 @@ from functools import cache
 from importlib import import_module, metadata
 from typing import Any, Final, NamedTuple
 
-from vetro.muranopl.api import default_natives
 from vetro.muranopl.declarations.versions import parse_spec
+from vetro.muranopl.defaults import default_natives
 from vetro.muranopl.errors import DeclarationError
 from vetro.muranopl.types.native import NativeRegistry
 from vetro.packages.errors import PluginError
+from vetro.packages.extensions import ENTRY_POINT_GROUP
 from vetro.packages.extensions.classes import ExtensionClass
 from vetro.packages.extensions.package import NAMESPACE, ExtensionPackage
 from vetro.packages.plugin_effects import EffectFunction
 
-ENTRY_POINT_GROUP: Final = "io.murano.extensions"
 REQUIREMENTS_GROUP: Final = "io.murano.extensions.requirements"
 #: The attribute of an exporting module that states what its package requires.
 REQUIREMENTS: Final = "murano_requirements"

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import parse_spec, parse_version
-from vetro.packages.extensions.plugins import ENTRY_POINT_GROUP
+from vetro.packages.extensions import ENTRY_POINT_GROUP
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package, Requirement
 from vetro.server.catalog.resolver import Row, Rows

@@ -8,8 +8,8 @@ from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy, drafts, fixed_properties, packages, power, queries, sessions
 from vetro.server.environments.models import Environment, Session
-from vetro.server.tasks import plan as plans
 from vetro.server.tasks.models import Task
+from vetro.server.tasks.queue import enqueue_plan
 
 
 def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
@@ -28,7 +28,7 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
         fixed_properties.check(caller, found, root, lock, upgrade.get("base"))
         chosen = packages.resolved(caller, found, model, lock=lock)
         row = Environment.objects.get(id=found.id)
-        task = plans.plan(
+        task = enqueue_plan(
             caller,
             environment=row,
             model=model,
@@ -49,7 +49,7 @@ def of_repair(caller: Caller, environment_id: str) -> Task:
         found = queries.get(caller, environment_id, model=True)
         model, row = deploy.deployed_model(found), Environment.objects.get(id=found.id)
         chosen = packages.resolved(caller, found, model)
-        task = plans.plan(
+        task = enqueue_plan(
             caller,
             environment=row,
             model=model,

@@ -38,8 +38,9 @@ def of_environments(ids: Collection[str]) -> set[str]:
     ids = set(ids) - {""}
     clouds = dict(Environment.objects.filter(id__in=ids).values_list("id", "cloud"))
     new: dict[str, Any] = {}
-    # Most have the same cloud.
-    known = {str(cloud): cloud_settings.simulated(config(), cloud) for cloud in [new, *clouds.values()]}
+    # Most have the same cloud; which one new ones get is not asked without need: it loads all kinds.
+    used = {str(cloud): cloud for cloud in (clouds.get(id, new) for id in ids)}
+    known = {text: cloud_settings.simulated(config(), cloud) for text, cloud in used.items()}
     return {id for id in ids if known[str(clouds.get(id, new))]}
 
 

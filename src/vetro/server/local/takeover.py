@@ -47,18 +47,15 @@ if TYPE_CHECKING:
     from vetro.server.environments.models import Environment
     from vetro.server.tasks.models import Task
 
-#: Where the folders are in a workspace, and where they are moved.
-FOLDER, DONE = "environments", "taken-over"
+#: Where the folders are moved.
+DONE = "taken-over"
 _OUT: Final = Text("move the folder elsewhere, and it is not looked at again")
 
 
-def take_over(config: Config, caller: Caller) -> dict[str, str]:
-    """Takes over all environments of earlier versions that are in a workspace, for its only user; what could not be
-    read, by name."""
+def take_over(config: Config, caller: Caller, folder: Path) -> dict[str, str]:
+    """Takes over all environments of earlier versions that are in a folder of a workspace, for its only user; what
+    could not be read, by name."""
     data = config.data
-    folder = data / FOLDER
-    if not folder.is_dir():
-        return {}
     failures = {}
     with held(data / "locks" / "taking-over"):
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():

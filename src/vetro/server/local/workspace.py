@@ -36,6 +36,8 @@ from vetro.yaql.errors import VetroError
 
 #: The project to which everything in a workspace belongs.
 PROJECT = "local"
+#: Where earlier versions kept an environment as a folder each (`vetro.server.local.takeover`).
+_OLD_FOLDER = "environments"
 #: Settings that are paths.
 _PATHS = ("cloud.script", "engine.class_configs", "engine.signing_key")
 #: Its only user.
@@ -118,9 +120,11 @@ class Workspace:
         make_data(self.config)
         setup.open_with(self.config, self._stack)
         database.prepare(self.config, self._templates)
-        from vetro.server.local.takeover import take_over  # it needs models, and Django is set up now
+        old = self.config.data / _OLD_FOLDER
+        if old.is_dir():
+            from vetro.server.local.takeover import take_over  # it needs models, and Django is set up now
 
-        self.damaged = take_over(self.config, self.caller)
+            self.damaged = take_over(self.config, self.caller, old)
 
     @property
     def kept(self) -> bool:
@@ -151,7 +155,7 @@ class Workspace:
 
 def exists(root: Path) -> bool:
     """Whether there is a workspace: environments were made in it, by this version or an earlier one."""
-    return (root / "vetro.db").exists() or (root / "environments").is_dir()
+    return (root / "vetro.db").exists() or (root / _OLD_FOLDER).is_dir()
 
 
 def _copy(root: Path, target: Path) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from vetro.clouds.errors import CloudError
-from vetro.clouds.guest.commands import plain_lines
+from vetro.clouds.guest.console_text import plain_lines
 from vetro.clouds.interface import Cloud, NotAvailable, Owner, ServerState, ShowsJournals
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Text

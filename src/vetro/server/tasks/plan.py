@@ -1,62 +1,29 @@
-"""Plans of the service: `vetro.engine.planning` as tasks of kind ``plan``, whose result is what it tells."""
+"""How a worker makes a plan: `vetro.engine.planning` around a task of kind ``plan``, whose result is what it tells.
+
+Whoever only wants one enqueues it (`vetro.server.tasks.queue.enqueue_plan`), and loads nothing of this.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from django.db import transaction
 
 from vetro.clouds.interface import Owner
 from vetro.engine import planning
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.journal import Journal
-from vetro.packages.lock import Choice
-from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff, secrets_of
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.tasks import spec
 from vetro.server.tasks.models import Task
-from vetro.server.tasks.queue import enqueue
 
-_PRIORITY = 50
 _SCRATCH = "plan-"
-
-
-@transaction.atomic
-def plan(
-    caller: Caller,
-    *,
-    environment: Any,
-    model: Mapping[str, Any],
-    packages: Iterable[Any],
-    resolution: Sequence[Choice] = (),
-    session: Any = None,
-    power: Sequence[Mapping[str, Any]] = (),
-    action: Mapping[str, Any] | None = None,
-) -> Task:
-    """Enqueues the plan of a deployment (the rest is as `enqueue` takes it); wait for its result.
-
-    ``environment`` and ``session`` are rows, ``packages`` rows of the catalog. It holds up nothing and nobody.
-    """
-    return enqueue(
-        caller,
-        "plan",
-        environment=environment,
-        session=session,
-        model=model,
-        packages=list(packages),
-        resolution=resolution,
-        power=power,
-        action=action,
-        priority=_PRIORITY,
-    )
 
 
 def host_config(config: Config, task: Task, folder: str) -> dict[str, Any]:

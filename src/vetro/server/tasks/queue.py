@@ -6,7 +6,7 @@ the other. Wake-ups follow the commit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import transaction
@@ -35,6 +35,8 @@ from vetro.server.tasks.models import Task
 
 #: Bytes of what one task holds, as text: what it was to do, its result, its error.
 MOST_TEXT: Final = 64 << 20
+#: Of plans: somebody waits for them.
+_PLAN_PRIORITY: Final = 50
 
 
 def enqueue(
@@ -98,6 +100,36 @@ def enqueue(
     reports.tell(task)
     wake(task)
     return task
+
+
+@transaction.atomic
+def enqueue_plan(
+    caller: Caller,
+    *,
+    environment: Any,
+    model: Mapping[str, Any],
+    packages: Iterable[Any],
+    resolution: Sequence[Choice] = (),
+    session: Any = None,
+    power: Sequence[Mapping[str, Any]] = (),
+    action: Mapping[str, Any] | None = None,
+) -> Task:
+    """Enqueues the plan of a deployment (the rest is as `enqueue` takes it); wait for its result.
+
+    ``environment`` and ``session`` are rows, ``packages`` rows of the catalog. It holds up nothing and nobody.
+    """
+    return enqueue(
+        caller,
+        "plan",
+        environment=environment,
+        session=session,
+        model=model,
+        packages=list(packages),
+        resolution=resolution,
+        power=power,
+        action=action,
+        priority=_PLAN_PRIORITY,
+    )
 
 
 def wake(task: Task) -> None:

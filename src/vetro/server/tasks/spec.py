@@ -153,7 +153,7 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
             told = {**theirs, **{name: told[name] for name in told if name in _LOGINS}}
     names = ("router_name", "create_router", "external_network", "default_dns", "env_ip_template",
              "max_environments", "max_hosts", "driver")  # fmt: skip
-    if isinstance(cloud_settings.kind(config), DriverKind) and config["cloud.settings"].get("regions"):
+    if config["cloud.settings"].get("regions") and isinstance(cloud_settings.kind(config), DriverKind):
         own = {"regions": list(config["cloud.settings"]["regions"]), **own}
     return {
         "rabbitmq": told,
