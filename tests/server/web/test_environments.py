@@ -17,6 +17,7 @@ from tests.server.environments.conftest import plant
 from tests.server.environments.conftest import planting as planting  # a fixture
 from vetro.server.environments import deploy, drafts, history, packages, sessions
 from vetro.server.environments.models import Environment, Session
+from vetro.server.tasks.models import Task
 
 Browser = Callable[[Any], Client]
 EVIL = "<script>alert('x')</script>"
@@ -195,6 +196,36 @@ def test_a_failed_deployment_says_why_and_is_retried(planting: Any, client: Clie
     assert "Cancelled" in words(client.get(again))
 
 
+def test_a_failure_leads_to_what_most_likely_helps(planting: Any, client: Client) -> None:
+    """What was given is changed; what the project may not have is looked up; otherwise the same is done again."""
+    garden = planting(plant(wilt=True))
+    task = Task.objects.get(environment_id=garden.id)
+
+    def fails_with(**error: str) -> None:
+        Task.objects.filter(id=task.id).update(error={"message": "no", "frames": [], **error})
+
+    fails_with(code="MPL205", kind="thrown")
+    assert "Retry" in text(client.get(at(garden, f"tasks/{task.id}/"))).partition("btn btn-primary")[2][:200]
+    fails_with(code="CLD140", kind="limit")
+    assert 'btn btn-primary" href="/app/quotas"' in text(client.get(at(garden, f"tasks/{task.id}/")))
+    fails_with(code="MPL200", kind="contract-violation")
+    assert f'btn btn-primary" href="{at(garden, "edit/p1")}"' in text(client.get(at(garden, f"tasks/{task.id}/")))
+    fails_with(code="LIB212", kind="error")
+    assert f'btn btn-primary" href="{at(garden, "servers")}"' in text(client.get(at(garden, f"tasks/{task.id}/")))
+
+
+def test_states_are_in_the_words_of_what_is_done(planting: Any, client: Client, drain: Any, ann: Any) -> None:
+    made = client.post("/app/environments/new", {"name": "later"})["Location"]
+    assert "Not deployed yet" in words(client.get(made))
+    garden = planting(plant())
+    deploy.call_action(garden.caller, garden.id, "p1_water", {"litres": 1})
+    for page in (at(garden), "/app/environments/", "/app/"):
+        said = text(client.get(page))
+        assert "Action under way" in said and 'data-state="deploying"' not in said, page
+    drain()
+    assert "Action under way" not in words(client.get(at(garden)))
+
+
 def test_a_failed_action_is_no_failed_deployment(garden: Any, client: Client, drain: Any) -> None:
     deploy.call_action(garden.caller, garden.id, "p1_water", {"litres": "many"})
     drain()
@@ -368,12 +399,27 @@ def test_deployments_of_all_environments_and_of_one(garden: Any, client: Client)
 
 
 def test_the_topology_has_a_picture_and_an_equal_table(garden: Any, client: Client) -> None:
-    drawn = client.get(at(garden, "topology.json")).json()
+    drawn = client.get(at(garden, "topology.json?all=1")).json()
     nodes = {node["id"]: node for node in drawn["nodes"]}
     assert {"p1", "pot", garden.id} <= nodes.keys()
     assert nodes["pot"]["owner"] == "p1" and nodes["pot"]["y"] > nodes["p1"]["y"] > nodes[garden.id]["y"]
-    table = words(client.get(at(garden, "topology")))
+    table = words(client.get(at(garden, "topology?all=1")))
     assert all(node["label"] in table for node in nodes.values())
+
+
+def test_the_topology_begins_with_what_people_think_in(planting: Any, client: Client) -> None:
+    """Applications, servers, networks; what lies between them belongs to whoever owns it."""
+    garden = planting(plant(pot=dict(POT)))
+    session = garden.open()
+    drafts.add_services(
+        garden.caller, garden.id, session, plant("p2", pot={**POT, "?": {"type": "test.Pot", "id": "p2pot"}})
+    )
+    drawn = client.get(at(garden, "topology.json")).json()
+    assert {node["id"] for node in drawn["nodes"] if not node["type"].endswith("Network")} == {garden.id, "p1", "p2"}
+    assert {"source": garden.id, "target": "p2", "property": "", "kind": "owns"} in drawn["edges"]
+    page = words(client.get(at(garden, "topology")))
+    assert re.search(r"Show everything: \d+ objects and resources", page) and "Pot" not in page
+    assert "Only applications, servers and networks" in words(client.get(at(garden, "topology?all=1")))
 
 
 PAGES = [

@@ -56,9 +56,9 @@ def far(monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:
 def test_the_picture_and_the_table_have_them(ann: Any, far: Far, browser: Any) -> None:
     environment = ann.post("/v2/environments", {"name": "far"}).json()["id"]
     client = browser(ann)
-    page = client.get(f"/app/environments/{environment}/topology").content.decode()
+    page = client.get(f"/app/environments/{environment}/topology?all=1").content.decode()
     assert "OS::Neutron::FloatingIP" in page and "being worked on" in page
-    data = client.get(f"/app/environments/{environment}/topology.json").json()
+    data = client.get(f"/app/environments/{environment}/topology.json?all=1").json()
     nodes = {node["label"]: node for node in data["nodes"] if node["kind"] == "resource"}
     assert {name: node["state"] for name, node in nodes.items()} == {
         "farm": "deployed", "ip": "failed", "vm": "working",

@@ -37,6 +37,7 @@ from vetro.server.environments.power_steps import machines
 from vetro.server.tasks.models import Event
 from vetro.server.watch import queries as watch
 from vetro.server.web import drafts as drafting
+from vetro.server.web.environment_state import states_of
 from vetro.server.web.model_texts import text_of
 
 #: Lines of two values that are compared line by line; equal ones in a row that are shown.
@@ -166,6 +167,11 @@ class EnvironmentPage:
     def labels(self) -> Mapping[str, str]:
         """Id -> name of every object, of both models."""
         return {str(id_of(obj)): label_of(obj) for root in (self.deployed, self.root) for obj in objects(root)}
+
+    @cached_property
+    def state(self) -> str:
+        """Its state, for the filter `badge`."""
+        return states_of([self.found])[self.id]
 
     def shell(self, tab: str, **more: Any) -> dict[str, Any]:
         """What the templates of all these pages need, and ``more``."""

@@ -29,6 +29,7 @@ from vetro.server.forms.models import FormDraft
 from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.watch.models import Health
+from vetro.server.web.environment_state import states_of
 
 #: Environments that are shown because they changed last, and of each kind that needs somebody; lines of a list;
 #: addresses of an environment.
@@ -51,6 +52,8 @@ class Card:
     updates: int
     #: None: nobody has looked yet.
     addresses: Sequence[Address] | None
+    #: Its state, for the filter `badge`.
+    state: str
 
     @property
     def trouble(self) -> bool:
@@ -141,7 +144,7 @@ def _key(found: Found) -> tuple[str, int, datetime]:
 def _cards(caller: Caller, rows: Sequence[Found]) -> list[Card]:
     ids = [row.id for row in rows]
     told, simulated = watch.of_environments(ids), simulation.of_environments(ids)
-    newer = newer_applications(caller.project_id, ids)
+    newer, states = newer_applications(caller.project_id, ids), states_of(rows)
     return [
         Card(
             row,
@@ -149,6 +152,7 @@ def _cards(caller: Caller, rows: Sequence[Found]) -> list[Card]:
             row.id in simulated,
             0 if row.busy else newer.get(row.id, 0),
             _addresses.known(_key(row)) if row.version else (),
+            states[row.id],
         )
         for row in rows
     ]

@@ -37,6 +37,8 @@ class Story:
         #: Id of a component -> (name, class), in the order of the model; those to be removed last.
         self.components: dict[str, tuple[str, str]] = {}
         self._top: dict[str, str] = {}
+        #: Id of an object -> what people call it.
+        self._names: dict[str, str] = {}
         for root in (model.get("Objects"), model.get("ObjectsCopy")):
             for service in applications_of(root if isinstance(root, dict) else None):
                 own = id_of(service)
@@ -45,6 +47,7 @@ class Story:
                 self.components.setdefault(str(own), (label_of(service), label_of_type(type_of(service))))
                 for obj in objects(service):
                     self._top.setdefault(str(id_of(obj)), str(own))
+                    self._names.setdefault(str(id_of(obj)).lower(), label_of(obj))
 
     def top(self, entity: str) -> str:
         """Id of the component that an object belongs to; '' for the environment itself."""
@@ -147,9 +150,31 @@ class Story:
             failed = isinstance(row.result, Mapping) and bool(row.result.get("error"))
             going = row.ended is None and self.running
             level = "error" if failed else "info"
-            steps.append(_step(_effect(row.kind, row.about), level, at, until, begin, span, running=going))
-        state = "running" if any(step["running"] for step in steps) else "done"
+            steps.append(_step(self._effect(row.kind, row.about), level, at, until, begin, span, running=going))
+        levels = {step["level"] for step in steps}
+        state = "running" if any(step["running"] for step in steps) else "error" if "error" in levels else "done"
         return {"id": "", "label": _("Cloud and servers"), "type": "", "state": state, "steps": steps}
+
+    def _effect(self, kind: str, about: Any) -> str:
+        given: Mapping[str, Any] = about if isinstance(about, Mapping) else {}
+        name = str(given.get("name") or "")
+        if kind == "sleep":
+            return _("Pause of %s seconds") % str(given.get("seconds", "?"))
+        if kind == "server.power":
+            return _("Start servers that do not run") if given.get("off") else _("Switch servers")
+        # The queue of an agent ends with the id of its server (AGENT 2).
+        server = self._names.get(str(given.get("queue") or "").rpartition("-h")[2])
+        if kind.startswith("agent.") and server:
+            words = {
+                "agent.call": _("Run %(plan)s on server %(server)s"),
+                "agent.send": _("Send %(plan)s to server %(server)s"),
+            }
+            return str(words[kind] % {"plan": name, "server": server})
+        words = {
+            "stack.push": _("Make or change stack %s"), "stack.delete": _("Delete stack %s"),
+            "agent.call": _("Run %s on a server"), "agent.send": _("Send %s to a server"), "workflow": _("Workflow %s"),
+        }  # fmt: skip
+        return str(words[kind] % name)
 
 
 def text_of(row: Report) -> Any:
@@ -173,20 +198,6 @@ def _step(
         "x": f"{start * WIDTH:.1f}",
         "width": f"{max((stop - start) * WIDTH, 3.0):.1f}",
     }
-
-
-def _effect(kind: str, about: Any) -> str:
-    given: Mapping[str, Any] = about if isinstance(about, Mapping) else {}
-    name = str(given.get("name") or "")
-    if kind == "sleep":
-        return _("Pause of %s seconds") % str(given.get("seconds", "?"))
-    if kind == "server.power":
-        return _("Start servers that do not run") if given.get("off") else _("Switch servers")
-    words = {
-        "stack.push": _("Make or change stack %s"), "stack.delete": _("Delete stack %s"),
-        "agent.call": _("Run %s on a server"), "agent.send": _("Send %s to a server"), "workflow": _("Workflow %s"),
-    }  # fmt: skip
-    return str(words[kind] % name)
 
 
 def _details(details: Any) -> str:

@@ -1,7 +1,9 @@
-"""``{% icon "box" %}``, ``{% avatar name %}``, ``{{ state|badge }}``, ``{{ at|moment }}``, ``{{ message|said }}``."""
+"""Filters and tags of the pages: `icon`, `avatar`, `badge`, `health`, `moment`, `said`, `linked`."""
 
 from __future__ import annotations
 
+import itertools
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,7 +15,7 @@ from django.template.defaultfilters import filesizeformat
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.formats import number_format
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext
@@ -30,7 +32,11 @@ _STATES = {
     "ready": ("success", "check-circle", _("Ready")),
     "pending": ("info", "pencil", _("Ready to deploy")),
     "new": ("secondary", "circle", _("Ready to configure")),
+    "empty": ("secondary", "circle", _("Not deployed yet")),
     "deploying": ("primary", "arrow-clockwise", _("Deploying")),
+    "acting": ("primary", "arrow-clockwise", _("Action under way")),
+    "switching": ("primary", "arrow-clockwise", _("Servers are switched")),
+    "repairing": ("primary", "arrow-clockwise", _("Repair under way")),
     "deploy failure": ("danger", "x-circle", _("Deploy failure")),
     "deleting": ("warning", "hourglass-split", _("Deleting")),
     "delete failure": ("danger", "x-circle", _("Delete failure")),
@@ -155,6 +161,26 @@ def _amount(value: float, name: str) -> str:
 def said(text: Any) -> str:
     """What a rule says, in the language of the page."""
     return translated(str(text)) if text else ""
+
+
+#: Where a browser goes, in the middle of a text; what ends a sentence is none of it.
+_LINK = re.compile(r"""https?://[^\s<>"'`(){}\[\]|\\^]+(?<![.,;:!?])""")
+#: Links of a text; more of them are text.
+_LINKS = 20
+
+
+@register.filter
+def linked(text: Any, simulated: bool = False) -> str | SafeString:
+    """A text of packages and servers with its addresses as links; none where what it tells of is ``simulated``."""
+    found = str(text)
+    if simulated or "://" not in found:
+        return found
+    made, at = [], 0
+    for match in itertools.islice(_LINK.finditer(found), _LINKS):
+        link = format_html('<a href="{}" target="_blank" rel="noopener noreferrer nofollow">{}</a>', match[0], match[0])
+        made += [conditional_escape(found[at : match.start()]), link]
+        at = match.end()
+    return SafeString("".join([*made, conditional_escape(found[at:])]))
 
 
 @register.filter

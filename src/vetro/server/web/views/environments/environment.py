@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import messages
@@ -12,7 +13,7 @@ from vetro.model.copies import renewed, undeployed
 from vetro.model.environment import applications_of
 from vetro.model.header import class_of, id_of, label_of, label_of_type, parse_type_text, type_of
 from vetro.model.secrets import conceal, is_mark, masked, without
-from vetro.model.tree import find, objects
+from vetro.model.tree import find, objects, walk
 from vetro.server.caller import Caller
 from vetro.server.environments import (
     deploy,
@@ -87,6 +88,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
                 "name": label_of(item),
                 "type": class_of(item),
                 "type_label": label_of_type(type_of(item)),
+                "version": parse_type_text(type_of(item)).version,
                 "logo": logos.get(class_of(item), ""),
                 "change": env_page.top_changes.get(own, "") if not env_page.found.busy else "",
                 "removed": removed,
@@ -106,7 +108,8 @@ def _state(env_page: EnvironmentPage, own: str, removed: bool, report: dict[str,
     """A word for a component: what is true of it now."""
     if env_page.found.busy:
         failed = report is not None and report["task_id"] == env_page.found.task_id and report["level"] == "error"
-        return "error" if failed else env_page.found.status
+        # An action, or servers that are switched, leave it what it is.
+        return "error" if failed else "deployed" if env_page.state in ("acting", "switching") else env_page.state
     if removed:
         return "removal"
     change = env_page.top_changes.get(own)
@@ -146,12 +149,20 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
         reports=list(rows),
         # Networks and other objects of the environment itself have no form.
         editable=top is not None,
+        owner=next(({"id": id_of(o), "label": label_of(o)} for o in _owners(env_page.root, component)), None),
         top=top is not None and id_of(top) == component,
         changes=shown_changes([item for item in env_page.changes if item.id in family], labels),
         exists=find(env_page.root, component) is not None,
         told=next((one for one in env_page.components_health if one.id == component), None),
     )
     return render(request, "environments/component.html", context)
+
+
+def _owners(root: Any, own: str) -> Iterator[dict[str, Any]]:
+    """The object that owns another one; nothing for applications, which belong to the environment."""
+    for place in walk(root):
+        if id_of(place.object) == own and place.owner is not None and place.owner != id_of(root):
+            yield from (obj for obj in (find(root, place.owner),) if obj is not None)
 
 
 def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from vetro.server.language import translated
 from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.web.environment_page import last_event, open_page
+from vetro.server.web.environment_state import states_of
 from vetro.server.web.page import go, page, render
 from vetro.yaql.errors import VetroError
 
@@ -45,8 +46,9 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     number = page_number(request.GET.get("page"), matching)
     rows = environments.part(caller.project_id, **wanted, sort=sort, skip=(number - 1) * AT_ONCE, most=AT_ONCE)
     told = watch.of_environments([row.id for row in rows])
+    words = states_of(rows)
     context = {
-        "rows": [(row, told.get(row.id)) for row in rows],
+        "rows": [(row, words[row.id], told.get(row.id)) for row in rows],
         "simulated_ids": simulation.of_environments([row.id for row in rows]),
         "any": matching > 0 or Environment.objects.filter(project_id=caller.project_id).exists(),
         "matching": matching, "q": search, "state": state, "states": environments.STATUSES, "sort": sort,

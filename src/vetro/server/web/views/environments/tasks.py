@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -14,21 +14,26 @@ from vetro.model.secrets import masked
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
+from vetro.server.environments import addresses, deployments, lookup, queries, realize, simulation
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import deployments, lookup, queries, realize
+from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, State
-from vetro.server.errors import Invalid
+from vetro.server.errors import Invalid, ServiceError
 from vetro.server.requests.streams import text_stream
 from vetro.server.setup import config
 from vetro.server.tasks import log, queue
 from vetro.server.tasks.models import Report, Task
 from vetro.server.tasks.waits import waits_of
 from vetro.server.web import drafts
+from vetro.server.web.cures import Cure, cure_of
 from vetro.server.web.environment_page import last_event
 from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.task_timeline import LEVELS, LINES, Story
 from vetro.server.web.views.environments.listing import kind_of
+
+#: Addresses that are offered after a deployment.
+_OPENED = 3
 
 
 @page("POST", rule="update_environment")
@@ -59,14 +64,21 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         return render(request, "environments/task_waits.html", part)
     story = Story(row)
     chosen = _chosen(request)
-    there = Environment.objects.filter(id=environment).exists()
+    newest = Environment.objects.filter(id=environment).values_list("task_id", flat=True).first()
+    there = newest is not None
+    simulated = bool(simulation.of_environments([environment]))
+    timeline = story.timeline()
     context: dict[str, Any] = {
         **part,
         "env": queries.get(caller, environment) if there else None,
         "seen": seen,
         "what": kind_of(row.kind, row.action),
         "who": User.objects.filter(id=row.user_id).values_list("username", flat=True).first() or row.user_id,
-        "timeline": story.timeline(),
+        "timeline": timeline,
+        "simulated": simulated,
+        "took": _took(row),
+        "reached": _reached(caller, environment) if there and newest == row.id and _went_well(row) else [],
+        "cure": _cure(caller, row, timeline) if there and newest == row.id else None,
         "error": decode_messages(row.error),
         "result": _result(caller, row),
         "state_number": State.objects.filter(environment_id=environment, task_id=row.id)
@@ -79,7 +91,9 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         "may_retry": allows(caller, "retry_task")
         and allows(caller, deploying.RULES.get(row.kind, "retry_task"))
         and there
-        and _retriable(environment, row),
+        and newest == row.id
+        and row.state in Task.FINAL
+        and row.state != "done",
         "may_resolve": allows(caller, "resolve_task"),
     }
     if request.headers.get("HX-Target") == "live":
@@ -104,7 +118,8 @@ def lines(request: HttpRequest, caller: Caller, environment: str, task: str) -> 
     after = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
     component, levels = _chosen(request)
     found = story.lines(after=after, component=component, levels=levels)
-    return render(request, "environments/lines.html", {"lines": found})
+    simulated = bool(simulation.of_environments([environment]))
+    return render(request, "environments/lines.html", {"lines": found, "simulated": simulated})
 
 
 @page(rule="show_task")
@@ -177,11 +192,31 @@ def _chosen(request: HttpRequest) -> tuple[str, list[str]]:
     return request.GET.get("component", "")[:255], [level for level in request.GET.getlist("level") if level in LEVELS]
 
 
-def _retriable(environment: str, row: Task) -> bool:
-    if row.state not in Task.FINAL or (row.state == "done" and not row.errors):
-        return False
-    newest = Environment.objects.filter(id=environment).values_list("task_id", flat=True).first()
-    return row.state != "done" and newest == row.id
+def _went_well(row: Task) -> bool:
+    return row.state == "done" and not row.errors and row.kind in ("deploy", "repair", "power")
+
+
+def _took(row: Task) -> float | None:
+    """Seconds from when it was begun to its end."""
+    begun = row.started or row.created
+    return (row.finished - begun).total_seconds() if row.finished is not None else None
+
+
+def _reached(caller: Caller, environment: str) -> list[Address]:
+    """Where a browser finds what was deployed."""
+    try:
+        return [one for one in addresses.of_environment(caller, environment)[1] if one.url][:_OPENED]
+    except ServiceError:  # its packages cannot be read now: its own page says so
+        return []
+
+
+def _cure(caller: Caller, row: Task, timeline: Sequence[Mapping[str, Any]]) -> Cure | None:
+    if not row.error or row.state not in Task.FINAL:
+        return None
+    failed = [item for item in timeline if item["id"] and item["state"] == "error"]
+    failed = failed or [item for item in timeline if item["id"]]  # none said so: it is told where there is but one
+    component = (failed[0]["id"], failed[0]["label"]) if len(failed) == 1 else None
+    return cure_of(caller, str(row.environment_id), row.error, component)
 
 
 def _result(caller: Caller, row: Task) -> str:

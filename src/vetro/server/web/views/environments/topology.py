@@ -1,4 +1,7 @@
-"""The topology: objects, who owns and who refers to whom, and resources in the cloud; a picture and an equal table."""
+"""The topology: applications, servers and networks, who owns and who refers to whom; a picture and an equal table.
+
+Everything else, resources of the cloud among it, is shown with `?all=1`, or where it failed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from vetro.model.header import label_of_type
+from vetro.model.header import id_of, label_of_type
+from vetro.model.tree import by_id
 from vetro.server.caller import Caller
 from vetro.server.environments import deployments
 from vetro.server.environments.topology import picture
@@ -22,7 +26,8 @@ _STATES = {"created": "new", "changed": "changed", "moved": "changed"}
 def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """The page: the table is in it, the picture is drawn by the script from `data`."""
     env_page = open_page(caller, environment)
-    nodes, edges = _of(env_page)
+    every, edges = _of(env_page)
+    nodes, edges = _chosen(request, every, edges)
     names = {node["id"]: node["label"] for node in nodes}
     uses: dict[str, list[str]] = {}
     for edge in edges:
@@ -31,7 +36,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     rows = [
         {**node, "owner_name": names.get(node["owner"] or "", ""), "uses": uses.get(node["id"], [])} for node in nodes
     ]
-    context = env_page.shell("topology", rows=rows, watched=True)
+    context = env_page.shell("topology", rows=rows, every=len(every), whole=_whole(request), watched=True)
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/topology_part.html" if part else "environments/topology.html", context)
 
@@ -39,11 +44,49 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
 @page(rule="show_environment")
 def data(request: HttpRequest, caller: Caller, environment: str) -> JsonResponse:
     """``{nodes: [{id, label, type, kind, state, owner, href, x, y}], edges: [{source, target, property, kind}]}``."""
-    nodes, edges = _of(open_page(caller, environment))
+    nodes, edges = _chosen(request, *_of(open_page(caller, environment)))
     points = placed((node["id"], node["owner"]) for node in nodes)
     for node in nodes:
         node["x"], node["y"] = points[node["id"]]
     return JsonResponse({"nodes": nodes, "edges": edges})
+
+
+def _whole(request: HttpRequest) -> bool:
+    return request.GET.get("all") == "1"
+
+
+def _chosen(
+    request: HttpRequest, nodes: list[dict[str, Any]], edges: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What people think in: the rest is left out, and what it owned and used belongs to whoever owned it."""
+    if _whole(request):
+        return nodes, edges
+    owners = {node["id"]: node["owner"] for node in nodes}
+    kept = {node["id"] for node in nodes if node["main"] or node["state"] == "failed"}
+
+    def keeper(own: str | None) -> str | None:
+        while own is not None and own not in kept:
+            own = owners.get(own)
+        return own
+
+    shown = [{**node, "owner": keeper(node["owner"])} for node in nodes if node["id"] in kept]
+    lines = {("owns", node["owner"], node["id"]): "" for node in shown if node["owner"] is not None}
+    for edge in edges:
+        if edge["kind"] == "uses":
+            source, target = keeper(edge["source"]), keeper(edge["target"])
+            if source and target and source != target and ("owns", source, target) not in lines:
+                lines.setdefault(("uses", source, target), edge["property"])
+    drawn = [
+        {"source": source, "target": target, "property": name, "kind": kind}
+        for (kind, source, target), name in lines.items()
+    ]
+    return shown, drawn
+
+
+def _main(obj: Any, type_name: str) -> bool:
+    """Whether an object is a server or a network: servers have an id in the cloud and addresses, whatever their class
+    is called; networks are those of the standard package."""
+    return {"openstackId", "ipAddresses"} <= obj.keys() or type_name.endswith("Network")
 
 
 def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -51,6 +94,7 @@ def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str,
     states = {item.id: _STATES[item.what] for item in env_page.changes if item.what in _STATES}
     drawn = picture(env_page.root, states)
     failed = _failed(env_page)
+    known, first = by_id(env_page.root), id_of(env_page.root)
     nodes = []
     for node in drawn["nodes"]:
         top = node["owner"] is None
@@ -69,11 +113,12 @@ def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str,
                 "kind": "environment" if top else "object",
                 "state": state,
                 "owner": node["owner"],
+                "main": (node["owner"] in (None, first) and (top or node["property"] == "applications"))
+                or _main(known[node["id"]], node["type"]),
                 "href": "" if top else f"/app/environments/{env_page.id}/components/{node['id']}/",
             }
         )
     edges = list(drawn["edges"])
-    first = nodes[0]["id"] if nodes else None
     for found in resources.of_environment(env_page.found.project_id, env_page.id):
         owner = found["owner"] or first
         nodes.append(
@@ -84,6 +129,7 @@ def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str,
                 "kind": "resource",
                 "state": _resource_state(found["state"]),
                 "owner": owner,
+                "main": False,
                 "href": "",
             }
         )
