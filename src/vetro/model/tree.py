@@ -127,6 +127,15 @@ def references(value: Any, known: Container[str]) -> Iterator[str]:
             stack.extend(reversed(list(item.values())))
 
 
+def users(value: Any, gone: Container[str]) -> Iterator[tuple[Any, str, str]]:
+    """(object, property, id) for each reference to one of ``gone``, from objects inside ``value`` that stay."""
+    for obj in objects(value):
+        if id_of(obj) not in gone:
+            for key, inner in obj.items():
+                if key != "?":
+                    yield from ((obj, key, target) for target in dict.fromkeys(references(inner, gone)))
+
+
 def rebuilt(
     value: Any,
     entries: Callable[[Mapping[str, Any], Any], Iterable[tuple[str, Any, Any]]],

@@ -214,6 +214,19 @@ def test_a_failure_leads_to_what_most_likely_helps(planting: Any, client: Client
     assert f'btn btn-primary" href="{at(garden, "servers")}"' in text(client.get(at(garden, f"tasks/{task.id}/")))
 
 
+def test_removing_what_others_use_says_who(planting: Any, client: Client) -> None:
+    garden = planting(plant(pot=dict(POT)), plant("p2", pot="pot"))
+    client.post(at(garden, "components/p2/remove"))
+    assert "still used" not in words(client.get(at(garden)))
+    client.post(at(garden, "undo"), {"object": "p2"})
+    client.post(at(garden, "components/p1/remove"))
+    for page in ("", "changes"):
+        said = text(client.get(at(garden, page)))
+        assert "What this draft removes is still used." in said and f'href="{at(garden, "edit/p2")}">p2</a>' in said
+    client.post(at(garden, "undo"), {"object": "p1"})
+    assert "still used" not in words(client.get(at(garden)))
+
+
 def test_states_are_in_the_words_of_what_is_done(planting: Any, client: Client, drain: Any, ann: Any) -> None:
     made = client.post("/app/environments/new", {"name": "later"})["Location"]
     assert "Not deployed yet" in words(client.get(made))

@@ -17,7 +17,7 @@ from vetro.cli.environments.models import names_in, newest, own_draft
 from vetro.cli.summary import SIMULATED, addresses, servers
 from vetro.model.environment import Environment
 from vetro.model.header import class_of, id_of, label_of
-from vetro.model.tree import by_id, references
+from vetro.model.tree import by_id, users
 
 
 def remove(client: Client, name: str, app: str, plan: bool, sure: bool, **options: Any) -> None:
@@ -54,14 +54,10 @@ def remove(client: Client, name: str, app: str, plan: bool, sure: bool, **option
 def _check_unused(model: Environment, chosen: Mapping[str, Any], names: Mapping[str, str]) -> None:
     """Raises `NotThere` where an object that stays refers to what would go."""
     gone = by_id(next(item for item in model.applications if id_of(item) == chosen["id"]))
-    for obj in model.objects():
-        if id_of(obj) in gone:
-            continue
-        for key, value in obj.items():
-            if key != "?" and any(references(value, gone)):
-                user = names.get(str(id_of(obj)), class_of(obj))
-                hint = f"give '{user}' another one for it, or remove that first"
-                raise NotThere(f"application '{chosen['name']}' is used by '{user}' ({key})", hint)
+    for obj, key, _ in users(model.root, gone):
+        user = names.get(str(id_of(obj)), class_of(obj))
+        hint = f"give '{user}' another one for it, or remove that first"
+        raise NotThere(f"application '{chosen['name']}' is used by '{user}' ({key})", hint)
 
 
 def _say_what_goes(environment: Mapping[str, Any], model: Environment, only: str | None = None) -> None:

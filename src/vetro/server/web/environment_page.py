@@ -17,7 +17,7 @@ from vetro.model.differences import Difference, Property, diff, tidied
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, id_of, label_of, label_of_type, type_of
 from vetro.model.secrets import SecretNames
-from vetro.model.tree import by_id, objects
+from vetro.model.tree import by_id, objects, users
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
@@ -125,6 +125,16 @@ class EnvironmentPage:
         return [item for item in old if isinstance(item, dict) and id_of(item) not in kept]
 
     @cached_property
+    def missed(self) -> list[dict[str, str]]:
+        """Who refers to what the draft takes out: {user, user_id, property, target}."""
+        gone = by_id(self.removed)
+        found = users(self.root, gone) if gone else ()
+        return [
+            {"user": label_of(obj), "user_id": str(id_of(obj)), "property": name, "target": label_of(gone[target])}
+            for obj, name, target in found
+        ]
+
+    @cached_property
     def health(self) -> watch.Told | None:
         """How it is; None: there is nothing to tell."""
         return watch.of_environment(self.id)
@@ -186,6 +196,7 @@ class EnvironmentPage:
             "may_power": self.may_power and bool(self.powered),
             "may_report": allows(self.caller, "report_environment"),
             "may_read_logs": allows(self.caller, "read_server_logs"),
+            "missed": self.missed if not self.found.busy else [],
             "never": self.found.version == 0,
             "failed": self.found.status in ("deploy failure", "delete failure"),
             "change_count": len(self.changes) if not self.found.busy else 0,

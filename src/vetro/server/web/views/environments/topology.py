@@ -136,8 +136,8 @@ def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str,
         if owner is not None:
             edges.append({"source": owner, "target": found["id"], "property": "", "kind": "owns"})
         edges += [{"source": found["id"], "target": other, "property": "", "kind": "uses"} for other in found["uses"]]
-    known = {node["id"] for node in nodes}
-    return nodes, [edge for edge in edges if edge["source"] in known and edge["target"] in known]
+    drawn_ids = {node["id"] for node in nodes}
+    return nodes, [edge for edge in edges if edge["source"] in drawn_ids and edge["target"] in drawn_ids]
 
 
 def _failed(env_page: EnvironmentPage) -> set[str]:
