@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 #: Command -> (``module:attribute`` of the click command in `vetro.cli.commands`, what it does in one sentence).
 Table = Mapping[str, tuple[str, str]]
@@ -52,8 +53,6 @@ class Commands(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Completions of a command's name, or of options."""
-        from click.shell_completion import CompletionItem  # only shells ask for it
-
         if incomplete.startswith("-"):
             return click.Command.shell_complete(self, ctx, incomplete)
         return [CompletionItem(name, help=text) for name, text in self._told(ctx) if name.startswith(incomplete)]

@@ -17,6 +17,7 @@ from shlex import quote
 from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from vetro.cli.plaindata import json_text, yaml_text
 from vetro.visible import visible
@@ -132,12 +133,11 @@ class Format(click.ParamType):  # type: ignore[type-arg] # generic since click 8
                 ctx.meta[WIDE] = True
             return "table"
         if value.startswith(QUERY) and "json" in self.formats:
-            import jmespath  # for those who ask so
-
+            jmespath, expression = _jmespath(), value.removeprefix(QUERY)
             try:
-                jmespath.compile(value.removeprefix(QUERY))
+                jmespath.compile(expression)
             except jmespath.exceptions.JMESPathError as error:
-                self.fail(f"{value.removeprefix(QUERY)!r} is no JMESPath expression: {error}", param, ctx)
+                self.fail(f"{expression!r} is no JMESPath expression: {error}", param, ctx)
             return value
         if value not in self.formats or value.startswith(QUERY):
             self.fail(f"'{value}' is not one of {', '.join(self.formats)}", param, ctx)
@@ -145,8 +145,6 @@ class Format(click.ParamType):  # type: ignore[type-arg] # generic since click 8
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """All of them."""
-        from click.shell_completion import CompletionItem  # only shells ask for it
-
         words = (QUERY if one.startswith(QUERY) else one for one in self.formats)
         return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
@@ -217,9 +215,14 @@ def print_data(data: Any, output: str) -> None:
     echo(text, raw=True)
 
 
-def _picked(data: Any, expression: str) -> Any:
-    import jmespath
+def _jmespath() -> Any:
+    import jmespath  # for those who ask so
 
+    return jmespath
+
+
+def _picked(data: Any, expression: str) -> Any:
+    jmespath = _jmespath()
     try:
         return jmespath.search(expression, data)
     except jmespath.exceptions.JMESPathError as error:

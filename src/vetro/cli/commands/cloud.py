@@ -16,6 +16,7 @@ from vetro.cli.client.contexts import chosen, context_option
 from vetro.cli.groups import Commands, Table
 from vetro.cli.task_run import workspace_option
 from vetro.clouds import kinds
+from vetro.clouds.stacks.kind import DriverKind
 
 _TABLE: Table = {"helper": ("cloud_helper:command", "Make servers for a service that has no rights of root's.")}
 
@@ -158,8 +159,6 @@ def _folder(root: str | None) -> Path:
 
 def _is_kept_here(name: str) -> bool:
     """Whether the state of clouds of this kind is in the workspace."""
-    from vetro.clouds.stacks.kind import DriverKind
-
     try:
         return isinstance(kinds.find(name or kinds.RECORD), DriverKind)
     except kinds.KindMissing:

@@ -7,6 +7,7 @@ import click
 from vetro.cli import output as out
 from vetro.cli.client.connect import server as connected
 from vetro.cli.client.contexts import context_option
+from vetro.cli.environments.port_forward import Forward, forward
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import workspace_option
 
@@ -33,8 +34,6 @@ def command(name: str, words: tuple[str, ...], address: str, workspace: str | No
       vetro port-forward shop db 15432:5432
       vetro port-forward shop web-1 :80 :443
     """
-    from vetro.cli.environments.port_forward import Forward, forward
-
     first = Forward.of(words[0])
     server, ports = ("", words) if first is not None else (words[0], words[1:])
     if not ports:

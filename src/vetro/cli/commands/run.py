@@ -15,6 +15,7 @@ from vetro.cli.commands.memory import memory_option
 from vetro.cli.compile_cache import code_cache
 from vetro.cli.package_paths import extended, load_packages, source_finder, suggestion_of_class
 from vetro.cli.progress import Progress
+from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, PackageForClassNotFound
 from vetro.yaql.didyoumean import suggest
 
 
@@ -87,8 +88,6 @@ def command(
       vetro run ./apps -m deployed.json --method scale --arg count=3 --result
       cat model.yaml | vetro run ./my.app -m -
     """
-    from vetro.muranopl.errors import MethodNotExposed, MethodNotFound, PackageForClassNotFound
-
     given = named_values(args, "--arg")
     model = as_model(read_data(model_path), "standard input" if model_path == "-" else model_path)
     with out.explained():

@@ -10,6 +10,7 @@ from vetro.cli.commands.memory import memory_option
 from vetro.cli.compile_cache import code_cache
 from vetro.cli.name_completion import classes
 from vetro.cli.package_paths import extended, load_packages, source_finder, suggestion_of_class
+from vetro.muranopl.errors import ClassNotFound, PackageForClassNotFound
 
 
 @click.command("schema")
@@ -44,8 +45,6 @@ def command(
       vetro schema ./my.app com.example.Web scale
       vetro schema ./my.app com.example.Web '' -o yaml
     """
-    from vetro.muranopl.errors import ClassNotFound, PackageForClassNotFound
-
     with out.explained():
         packages = load_packages((path,))
         more = load_packages(others)

@@ -16,6 +16,7 @@ from vetro.cli.client.contexts import chosen, context_option
 from vetro.cli.commands.memory import memory_option
 from vetro.cli.package_paths import extended, load_packages, source_finder
 from vetro.cli.problems import with_position
+from vetro.muranopl.tools.render import code_of, message_of
 
 
 @click.command("test")
@@ -201,8 +202,6 @@ class _Run:
             out.print_error(error, self.sources, err=False)
 
     def _described(self, error: BaseException) -> dict[str, Any]:
-        from vetro.muranopl.tools.render import code_of, message_of
-
         place = with_position(error)
         return {"code": code_of(error), "message": message_of(error), "place": place and out.shown(str(place))}
 
