@@ -17,14 +17,18 @@ import yaml
 
 from tests.support.needs import need
 from vetro.cli.main import main
+from vetro.clouds.helper import presence
 from vetro.server.config.config import Config
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
+#: The folder of the socket of the cloud helper, on the machine and in containers.
+HELPER_SOCKET = str(presence.address().parent)
 #: What the compose specification knows of a service, as far as we use it.
 _SERVICE = {
-    "build", "cap_drop", "command", "depends_on", "deploy", "entrypoint", "environment", "healthcheck", "image",
-    "ports", "read_only", "restart", "security_opt", "stop_grace_period", "tmpfs", "volumes",
+    "build", "cap_drop", "cgroup", "command", "depends_on", "deploy", "entrypoint", "environment", "extra_hosts",
+    "healthcheck", "image", "mem_limit", "network_mode", "networks", "pid", "ports", "privileged", "read_only",
+    "restart", "security_opt", "stop_grace_period", "tmpfs", "ulimits", "user", "volumes",
 }  # fmt: skip
 
 
@@ -39,6 +43,8 @@ def composed(*names: str) -> dict[str, Any]:
 def _merged(old: Any, new: Any) -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{name: _merged(old.get(name), value) for name, value in new.items()}}
+    if isinstance(old, list) and isinstance(new, list):
+        return [*old, *new]
     return new
 
 
@@ -54,7 +60,15 @@ def understood(words: list[str]) -> None:
     command.make_context(command.name, list(rest))
 
 
-@pytest.fixture(params=[("compose.yaml",), ("compose.yaml", "compose.s3.yaml")], ids=["alone", "with S3"])
+#: The files that compose is given together.
+_GIVEN = {
+    "alone": ("compose.yaml",),
+    "with S3": ("compose.yaml", "compose.s3.yaml"),
+    "in an OpenStack": ("compose.yaml", "compose.openstack.yaml"),
+}
+
+
+@pytest.fixture(params=list(_GIVEN.values()), ids=list(_GIVEN))
 def compose(request: pytest.FixtureRequest) -> dict[str, Any]:
     return composed(*request.param)
 
@@ -69,8 +83,10 @@ def test_compose_is_whole(compose: dict[str, Any]) -> None:
             assert other in services
             assert wanted["condition"] != "service_healthy" or "healthcheck" in services[other], other
         for mount in service.get("volumes", ()):
-            source = mount.split(":")[0]
-            if source.startswith("./"):
+            source = mount["source"] if isinstance(mount, dict) else mount.split(":")[0]
+            if source.startswith("/"):
+                assert name == "cloud-helper" or source == HELPER_SOCKET, f"{name} sees {source} of the machine"
+            elif source.startswith("./"):
                 place = DEPLOY / source
                 assert place.exists() or place.with_name(f"{place.name}.example").exists(), source
             else:
@@ -78,9 +94,34 @@ def test_compose_is_whole(compose: dict[str, Any]) -> None:
     dashboards = yaml.safe_load((DEPLOY / "grafana/provisioning/dashboards/vetro.yaml").read_text())
     path = dashboards["providers"][0]["options"]["path"]
     assert any(mount.split(":")[1] == path for mount in services["grafana"]["volumes"])
-    passwords = set(re.findall(r"\$\{(\w+)", json.dumps(compose)))
-    head = "".join((DEPLOY / name).read_text() for name in ("compose.yaml", "compose.s3.yaml"))
-    assert all(f"{name}=" in head for name in passwords)
+    passwords = set(re.findall(r"\$\{(\w+)(?!\w|:-)", json.dumps(compose)))
+    head = "".join((DEPLOY / name).read_text() for names in _GIVEN.values() for name in names)
+    assert passwords and all(f"{name}=" in head for name in passwords)
+
+
+def test_only_the_cloud_helper_has_rights(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    for name, service in services.items():
+        if service["image"] == "vetro:local" and name != "cloud-helper":
+            assert service["cap_drop"] == ["ALL"] and service["read_only"] and "privileged" not in service, name
+            assert f"{HELPER_SOCKET}:{HELPER_SOCKET}" in service["volumes"], name
+    helper = services["cloud-helper"]
+    # It is as if it ran outside of a container, and knows nothing that the others are told.
+    assert helper["privileged"] and helper["user"] == "root"
+    assert (helper["network_mode"], helper["pid"], helper["cgroup"]) == ("host", "host", "host")
+    assert set(helper["environment"]) == {"VETRO_IMAGES"}
+    assert not any(str(mount).startswith("shared:") or "vetro.toml" in str(mount) for mount in helper["volumes"])
+
+
+def test_workers_know_the_addresses_of_what_they_ask(compose: dict[str, Any]) -> None:
+    """They are in the machine's own network, for only that reaches servers of environments."""
+    services = compose["services"]
+    assert services["worker"]["network_mode"] == "host"
+    told = dict(entry.split(":", 1) for entry in services["worker"]["extra_hosts"])
+    fixed = {n: s["networks"]["default"]["ipv4_address"] for n, s in services.items() if "networks" in s}
+    assert told == fixed
+    (net,) = compose["networks"]["default"]["ipam"]["config"]
+    assert all(address.rpartition(".")[0] == net["subnet"].rpartition(".")[0] for address in fixed.values())
 
 
 def test_settings_of_containers_are_settings(compose: dict[str, Any], tmp_path: Path) -> None:
@@ -88,16 +129,17 @@ def test_settings_of_containers_are_settings(compose: dict[str, Any], tmp_path: 
     seen = 0
     for name, service in compose["services"].items():
         given = {key: re.sub(r"\$\{\w+[^}]*\}", "x", str(v)) for key, v in service.get("environment", {}).items()}
-        if service["image"] != "vetro:local":
-            assert not [key for key in given if key.startswith("VETRO_")], name
+        if service["image"] != "vetro:local" or name == "cloud-helper":
+            assert name == "cloud-helper" or not [key for key in given if key.startswith("VETRO_")], name
             continue
         seen += 1
         assert given.pop("VETRO_CONFIG") == "/etc/vetro/vetro.toml"
         settings = Config.load(tmp_path, tmp_path / "vetro.toml", environ=given)
         named = [value for value in settings.values() if value.source.startswith("environment")]
         assert len(named) == len([key for key in given if key.startswith("VETRO_")]), name
-        assert settings["engine.broker"]["host"] in compose["services"]
-        assert settings["cloud.kind"] == "record"
+        # A broker is for servers elsewhere: those of this machine do not reach it, and are reached by sockets.
+        assert ("rabbitmq" in compose["services"]) == (settings["engine.broker"].get("host") == "rabbitmq")
+        assert settings["cloud.kind"] == "auto", "the best kind that works, with the cloud helper real servers"
     assert seen == 3
 
 

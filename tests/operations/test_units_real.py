@@ -26,6 +26,7 @@ from tests.operations.test_files import ROOT, commands_of
 from tests.server.servekit import Service, until
 from tests.support.cloud_helper import wait_for
 from tests.support.servers import real_servers, traces
+from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.links import cloud_id
 
 USER = "nobody"
@@ -83,8 +84,17 @@ class Machine:
         words = command("vetro-cloud-helper.service", vetro=USER, **{"/var/lib/vetro-cloud-helper": str(self.home)})
         place = {"VETRO_CLOUD_HELPER": str(self.socket), "VETRO_IMAGES": str(self.images)}
         environment = os.environ | CODE | place
-        self.helper = subprocess.Popen(words, env=environment)
+        self.groups = Cgroups().group(f"vetro-units-{os.getpid()}")
+        enter = "".join(f"echo 0 > {path}; " for path in self.groups.create())
+        self.helper = subprocess.Popen(["sh", "-c", f'{enter}exec "$@"', "sh", *words], env=environment)
         wait_for(self.socket, self.helper)
+
+    def kill_helper(self) -> None:
+        """As systemd stops a unit at last: whatever is in its control group is killed."""
+        assert self.helper is not None
+        self.groups.kill()
+        assert self.helper.wait() == -signal.SIGKILL
+        self.groups.remove()
 
     def end(self) -> None:
         self.service.end()
@@ -94,6 +104,7 @@ class Machine:
         assert self.helper is not None
         self.helper.terminate()
         self.helper.wait()
+        self.groups.remove()
 
 
 @pytest.fixture
@@ -137,9 +148,7 @@ def test_the_units_make_real_servers(machine: Machine) -> None:
     place.ask("DELETE", f"/sessions/{session}")
 
     # The helper dies: servers go on, and what was asked for meanwhile is done by the next one.
-    assert machine.helper is not None
-    machine.helper.send_signal(signal.SIGKILL)
-    machine.helper.wait()
+    machine.kill_helper()
     before = json.loads(next(machine.home.glob("nspawn/servers/*/running.json")).read_text())
     actions = place.ask("GET", f"/environments/{id}/actions")["items"]
     (action,) = [row["id"] for row in actions if row["name"] == "hush"]

@@ -111,6 +111,7 @@ def _directory(path: Path) -> Path:
     path = path.resolve()
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     _roots(path)
+    path.chmod(0o700)  # who made it for a container lets others read
     lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends

@@ -7,7 +7,7 @@ addresses, which the operator sets. What the tenants' own networks need is decid
   addresses, where clouds keep the credentials of this machine (but to port 53 of a name server there).
 * From one project to another, and from outside, only floating addresses are reached.
 The kernel takes from a link only what it would send there (``rp_filter``, see `namespaces`), so that no project speaks
-with an address that is not routed to it.
+with an address that is not routed to it. Beside Docker, which drops what is forwarded, `docker_filter` lets links pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from vetro.clouds.nspawn import nft
+from vetro.clouds.nspawn import docker_filter, nft
 from vetro.clouds.nspawn.nft import Expression, equal, meta, within
 
 LINK_LOCAL = IPv4Network("169.254.0.0/16")
@@ -33,10 +33,12 @@ def table_name(cloud: str) -> str:
 def apply(cloud: str, pools: Collection[IPv4Network], nat: bool, resolver: IPv4Address | None = None) -> None:
     """Replaces this cloud's table. Raises `HostFailed`."""
     nft.load([table(cloud, pools, nat, resolver)])
+    docker_filter.let_pass(f"{PREFIX}{cloud}")
 
 
 def remove(cloud: str) -> None:
     """Removes this cloud's table; nothing when there is none."""
+    docker_filter.withdraw(f"{PREFIX}{cloud}")
     nft.remove(table_name(cloud))
 
 

@@ -194,7 +194,8 @@ class NspawnServer:
         save(self.folder / "wanted.json", "ACTIVE")
         keepers = self._cgroups.group(f"vetro-{self.cloud}", "keepers").create()
         # The keeper gets a session and a control group of its own: it outlives us and whatever we are stopped with.
-        step_in = "".join(f"echo $$ > {_quoted(path)} 2>/dev/null; " for path in keepers)
+        # 0 is who writes: in a shell of a shell, $$ would be the outer one.
+        step_in = "".join(f"echo 0 > {_quoted(path)} 2>/dev/null; " for path in keepers)
         program = ["unshare", "--mount", "--propagation", "private", sys.executable, "-I", "-S"]
         words = " ".join(_quoted(word) for word in [*program, str(supervisor.__file__), str(self.folder)])
         log, mounts = _quoted(str(self.folder / "keeper.log")), f"{supervisor.MACHINE}</proc/self/ns/mnt"

@@ -28,8 +28,8 @@ from vetro.server.http.processes import GRACE, PARENT, Child
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.serve")
-#: Seconds until the service must answer.
-_START = 60.0
+#: Seconds until the service must answer. One that ends is told at once; a busy machine only takes long.
+_START = 300.0
 #: How the C library keeps memory.
 _MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 #: Seconds for workers to give back their tasks, beyond those that the tasks get.
