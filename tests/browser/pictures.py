@@ -74,7 +74,6 @@ def _take(browser: Any, url: str, session: str) -> None:
     expect(page.locator(".tile").first).to_be_visible()
     _keep(page, "catalog")
     _fill_in(page)
-    page.get_by_role("button", name="Next").click()
     page.get_by_label("Application Name").fill("Corner-shop")
     page.get_by_role("button", name="Review").click()
     page.get_by_role("button", name="Save and deploy").click()

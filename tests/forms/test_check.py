@@ -207,4 +207,4 @@ class TestRemoval:
         answers = {**self.STORED, "hosts": [], "byName": {}}
         (problem,) = checker.problems(SHOP, answers, self.STORED)
         assert (problem.place, problem.code, problem.subject) == ("", "still_used", "o")
-        assert problem.message == "g cannot be removed: Their shop uses it (byName)."
+        assert problem.message == "g cannot be removed: Their shop uses it (By name)."

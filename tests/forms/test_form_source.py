@@ -28,8 +28,8 @@ def test_adding() -> None:
     assert for_adding(has_definition=False) == Offer("class")
 
 
-def test_editing_opens_the_class_form_and_offers_the_definition() -> None:
-    assert for_editing(MADE, KEPT, DESCRIBER, definition="d1") == Offer("class", ("definition",))
+def test_editing_opens_the_definition_with_its_answers_and_offers_the_class() -> None:
+    assert for_editing(MADE, KEPT, DESCRIBER, definition="d1") == Offer("definition", ("class",))
 
 
 def test_editing_without_definition_or_answers() -> None:

@@ -28,8 +28,8 @@ def test_sections_and_positions_order_the_form() -> None:
         (
             "",
             "",
-            ["byName", "free", "friend", "hidden", "host", "hosts", "label", "pair", "pattern", "settings", "spare",
-             "token", "zone"],
+            ["host", "spare", "hosts", "friend", "byName", "settings", "pair", "zone", "label", "hidden", "token",
+             "pattern", "free"],
         ),
     ]  # fmt: skip
 
@@ -160,7 +160,7 @@ def test_choices_have_the_type_of_the_field() -> None:
 def test_the_form_of_a_method() -> None:
     form = method_form(WorldCatalog().schemas("t.Shop", ["rename"])["rename"])
     assert (form.title, form.source) == ("Rename", "method")
-    assert [(f.name, f.required) for f in form.pages[0].fields()] == [("loudly", True), ("name", True)]
+    assert [(f.name, f.required) for f in form.pages[0].fields()] == [("name", True), ("loudly", True)]
     assert form.schema is not None and form.schema["muranoMethod"]["name"] == "rename"
 
 

@@ -52,7 +52,8 @@ def field(contract: str, more: str = "") -> Any:
         ("$.check(len($) > 1)", {"type": ["string", "number", "boolean", "array", "object"], "minLength": 2,
                                  "serverChecks": True}),
         ("$.string().toUpper()", {"type": ["string", "null"], "serverChecks": True}),
-        ("$.int() or 5", {"serverChecks": True}),
+        ("$.int() or 5", {"type": ["integer", "null"], "serverChecks": True, "default": 5}),
+        ("$.string().notNull() or null or a", {"type": "string", "serverChecks": True}),
         ("[$.int(), 1, 3]", {"type": "array", "items": {"type": ["integer", "null"]}, "minItems": 1, "maxItems": 3}),
         ("[$.int().check($ > 1), $.string()]", {"type": "array", "prefixItems": [
             {"type": "integer", "exclusiveMinimum": 1}, {"type": ["string", "null"]}],

@@ -21,12 +21,13 @@ from vetro.forms.keywords import Schema
 from vetro.forms.model import Field, Form, Picker, flaw
 from vetro.forms.objects import Objects
 from vetro.forms.removal import removed_by, still_used
-from vetro.forms.validation import evaluate_form
+from vetro.forms.validation import evaluate, evaluate_form
 from vetro.forms.values import deeper_than
+from vetro.forms.vocabulary import checks_of
 from vetro.model.header import id_of, type_of
 from vetro.model.paths import ABSENT, is_list, pointer
 from vetro.model.secrets import is_mark, kept
-from vetro.model.tree import by_id
+from vetro.model.tree import by_id, walk
 
 #: Steps of a pattern before it counts as not matched.
 _BACKTRACKS: Final = 100_000
@@ -89,6 +90,15 @@ class Checker:
         run = _Run(self._describer, self._objects, answers, stored)
         found = [*run.check(described, answers, stored), *run.contexts.problems()]
         return [*found, *still_used(run.removed, self._objects, stored)]
+
+    def kept_secrets(self, value: Mapping[str, Any]) -> Iterator[Diagnostic]:
+        """Secrets of an object, and of those in it, that do not fit: nobody can see that they are wrong."""
+        for place in walk(value):
+            written = type_of(place.object)
+            described = self._describer.described(written) if written else None
+            for name, field in described.fields.items() if described is not None else ():
+                if field.secret and name in place.object:
+                    yield from _unfit(field, place.object[name], place.path + pointer(name), id_of(place.object))
 
     def arguments(self, form: Form, answers: Mapping[str, Any]) -> list[Diagnostic]:
         """The same for the arguments of a method."""
@@ -173,8 +183,12 @@ class _Run:
         if value is ABSENT:
             return
         if field.secret:
-            if is_mark(value) and kept(value, stored, inner) is ABSENT:
-                yield flaw(path, Text("There is no stored secret: enter it."), "required", id)
+            if is_mark(value):
+                held = kept(value, stored, inner)
+                if held is ABSENT:
+                    yield flaw(path, Text("There is no stored secret: enter it."), "required", id)
+                else:
+                    yield from _unfit(field, held, path, id)
         elif field.picker is not None:
             yield from self._reference(field.picker, value, path, id, depth)
         elif is_list(value):
@@ -242,6 +256,12 @@ class _Run:
             return
         self.contexts.met(picker, value, path, described, path, id)
         yield from self._object(described, value, stored, path, depth + 1)
+
+
+def _unfit(field: Field, held: Any, path: str, id: str | None) -> Iterator[Diagnostic]:
+    for problem in evaluate(checks_of(field), held):
+        text = Text("The value that is kept does not fit: {message}", message=problem.message)
+        yield flaw(path, text, problem.code, id)
 
 
 def _wanted(picker: Picker) -> str:

@@ -17,12 +17,18 @@ class Lists(Protocol):
         """Records to choose from."""
         ...  # pragma: no cover - protocol
 
+    def regions(self) -> Sequence[str]:
+        """Names of the regions besides the home region."""
+        ...  # pragma: no cover - protocol
+
 
 def rows(cloud: Lists, owner: Owner, source: str, region: str | None) -> list[Any]:
     """The list ``source`` (a method of `surroundings.Cloud`), plain data; ``region`` None: the home region.
 
     Raises `KeyError` for a source that there is not, and what the cloud raises.
     """
+    if source == "regions":
+        return list(cloud.regions())
     return _SOURCES[source](lambda what: cloud.catalog(owner, region or "", what))
 
 

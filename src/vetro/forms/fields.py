@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from vetro.forms.keywords import Schema, flat
 from vetro.forms.model import Choice, Field, Kind, Picker, Section
+from vetro.forms.titles import title_of
 from vetro.forms.values import json_type
 from vetro.forms.vocabulary import patterns_of
 from vetro.model.paths import is_list
@@ -48,7 +49,7 @@ def field_of(name: str, schema: Schema | bool, *, label: str = "", needed: bool 
     return Field(
         name=name,
         kind=kind,
-        label=str(facts.get("title") or label or name),
+        label=str(facts.get("title") or label or title_of(name)),
         description=str(facts.get("description") or ""),
         help=str(facts.get("helpText") or ""),
         placeholder="" if secret else str(facts.get("defaultExpression") or ""),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from vetro.forms.catalog import MAX_IMPLEMENTATIONS, DescribedClass, Describer
+from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Choice, Field, Form, Page, Picker, Section
 from vetro.forms.objects import Objects
@@ -25,7 +26,8 @@ DEEPEST: Final = 40
 
 
 class Filler:
-    """Fills forms in. ``deployed``: whether an object took part in a finished deployment (then Const is read-only)."""
+    """Fills forms in. ``deployed``: whether an object took part in a finished deployment (then Const is read-only);
+    ``cloud``: what there is to choose of a cloud."""
 
     def __init__(
         self,
@@ -34,11 +36,13 @@ class Filler:
         *,
         deployed: Callable[[str], bool] = lambda id: False,
         limit: int = MAX_IMPLEMENTATIONS,
+        cloud: CloudChoices | None = None,
     ) -> None:
         self.describer = describer
         self.objects = objects or Objects({}, describer)
         self.deployed = deployed
         self.limit = limit
+        self.cloud = cloud
         #: What can be picked does not change while one form is filled in.
         self._pages: dict[tuple[str, str | None, bool | None], Picker] = {}
 
@@ -79,8 +83,10 @@ class Filler:
 
     def field(self, field: Field, value: Any, path: str = "", depth: int = 0) -> Field:
         """``field`` with ``value`` (`ABSENT`: none), unfolded; ``path``: its pointer within the object around it."""
+        if self.cloud is not None:
+            field = self.cloud.offered(field)
         if field.picker is not None:
-            field = replace(field, picker=self.picker(field.picker))
+            field = replace(field, picker=self._with_chosen(self.picker(field.picker), value))
         if field.items is not None and field.items.picker is not None:
             field = replace(field, items=replace(field.items, picker=self.picker(field.items.picker)))
         if value is ABSENT:
@@ -166,6 +172,15 @@ class Filler:
             more_existing=known.more_existing,
             more_types=known.more_types,
         )
+
+    def _with_chosen(self, picker: Picker, value: Any) -> Picker:
+        """``picker`` with the object that is chosen, wherever in the list it would stand."""
+        known = self.objects.by_id.get(value) if isinstance(value, str) else None
+        if known is None or any(choice.value == value for choice in picker.existing):
+            return picker
+        described = self.objects.class_of(value)
+        choice = Choice(value, self.objects.label(value), group=described.title if described is not None else None)
+        return replace(picker, existing=(*picker.existing, choice))
 
     def existing(self, picker: Picker, search: str = "", offset: int = 0) -> tuple[list[Choice], bool]:
         """A page of objects that are there."""

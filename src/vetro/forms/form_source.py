@@ -1,8 +1,8 @@
 """Which form is opened: the definition of the package or the one generated from the class.
 
 Adding: the definition where the package has one, else the class; the class form is one click away (seed 001, workflow).
-Editing: the class form. The definition with its kept answers is a second tab as long as the stored object is still what
-these answers produced: a deployment adds defaults and Out values, which changes nothing; anything else does.
+Editing: the same, the definition with its kept answers as long as the stored object is still what these answers
+produced: a deployment adds defaults and Out values, which changes nothing; anything else does, and leaves the class.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def for_editing(stored: Mapping[str, Any], kept: Kept | None, describer: Describ
         return Offer("class", reason=Text("The package's own form has changed since it was filled in."))
     if not still_is(stored, kept.fingerprint, kept.salt, describer):
         return Offer("class", reason=Text("The object has changed since the package's own form was filled in."))
-    return Offer("class", ("definition",))
+    return Offer("definition", ("class",))
 
 
 def fingerprint(value: Any, salt: str) -> Any:

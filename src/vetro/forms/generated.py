@@ -6,11 +6,12 @@ The schemas are those of ``vetro.muranopl.schemas.class_schemas(…, form=True)`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vetro.forms.fields import field_of
 from vetro.forms.keywords import Schema, together
-from vetro.forms.model import Form, Page, Section
+from vetro.forms.model import Field, Form, Page, Preset, Section
 from vetro.forms.vocabulary import to_json_schema
 
 #: Sections come in the order of their index, those without one after them, fields of no section last.
@@ -41,15 +42,24 @@ def _form(schema: Schema, source: Any, name: str, excluded: Sequence[str], conte
         pages=(Page(name=name, title=title, sections=sections),),
         description=str(schema.get("description") or ""),
         help=str(schema.get("helpText") or ""),
+        presets=presets_of(schema, {field.name: field for section in sections for field in section.fields}),
     )
-    return Form(
-        title=form.title,
-        source=form.source,
-        pages=form.pages,
-        description=form.description,
-        help=form.help,
-        schema=to_json_schema(form, made_by=made_by(schema)),
-    )
+    return replace(form, schema=to_json_schema(form, made_by=made_by(schema)))
+
+
+def presets_of(schema: Schema, fields: Mapping[str, Field]) -> tuple[Preset, ...]:
+    """The presets of a class that set something of ``fields`` that people may see and change."""
+    made = []
+    for one in schema.get("formPresets", ()):
+        values = {
+            name: value
+            for name, value in one["values"].items()
+            if name in fields and not fields[name].secret and not fields[name].read_only
+        }
+        if values:
+            title, description = str(one.get("title") or one["name"]), str(one.get("description") or "")
+            made.append(Preset(str(one["name"]), title, description, values, bool(one.get("default"))))
+    return tuple(made)
 
 
 def made_by(schema: Schema) -> dict[str, Any]:
@@ -62,14 +72,14 @@ def sections_of(
 ) -> tuple[Section, ...]:
     """The fields of a class or method in their sections and order (seed 001, "UI hints").
 
-    Within a section: by position, then those without one by their label.
+    Within a section: by position, then those without one as they are declared, inherited ones first.
     """
     declared: Mapping[str, Any] = schema.get("formSections") or {}
     groups: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
-    for name, part in properties_of(schema, excluded=excluded, contexts=contexts).items():
+    for place, (name, part) in enumerate(properties_of(schema, excluded=excluded, contexts=contexts).items()):
         field = field_of(name, part)
         index = part.get("formIndex")
-        order = (1, 0, field.label.casefold(), name) if index is None else (0, index, "", name)
+        order = (1, place) if index is None else (0, index, place)
         groups.setdefault(str(part.get("formSection") or ""), []).append((order, field))
 
     def rank(name: str) -> tuple[int, int, str]:

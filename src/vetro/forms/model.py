@@ -14,7 +14,7 @@ from typing import Any, Literal
 from vetro.diagnostics import ERROR, Diagnostic
 
 #: Members that hold answers: an empty list, text or mapping is one.
-_DATA = frozenset({"initial", "value"})
+_DATA = frozenset({"initial", "value", "values"})
 #: What kind of value a field holds. ``choice`` is a value of `Field.choices` of any type; ``reference`` is an object
 #: picker (`Field.picker`); ``json`` is any JSON value, for contracts that allow everything.
 Kind = Literal[
@@ -151,6 +151,17 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Preset:
+    """Named values by which a form can be filled in; ``default``: those that a new one begins with."""
+
+    name: str
+    title: str
+    description: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """A form or, with several pages, a wizard.
 
@@ -165,6 +176,9 @@ class Form:
     help: str = ""
     schema: Mapping[str, Any] | None = None
     problems: Sequence[Diagnostic] = ()
+    presets: Sequence[Preset] = ()
+    #: Name of the preset whose values the form holds; empty: it has values of its own.
+    preset: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The form as plain JSON; members that have their default are left out."""

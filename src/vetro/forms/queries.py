@@ -9,14 +9,15 @@ A question is a mapping: ``do`` and ``about`` ({package: {fqn, name, version}, q
 =============  ===============================================  ====================================================
 ``load``       ``text``, ``origin``                             {}
 ``start``      ``reopen``: state that another wizard left       {state, form}
-``show``       ``state, page, typed``                           {form}
+``show``       ``state, page, typed, aside``                    {form}
 ``validate``   ``state, page, raw``                             {problems: [{path, message}]}
-``submit``     ``state, page, raw, partial, stored``            {outcome, state, page, form}, when done {model, stays}
+``submit``     ``state, page, raw, partial, stored, aside``     {outcome, state, page, form}, when done {model, stays}
 ``pages``      ``state``                                        {pages}: all of them, with the answers
 ``makes``                                                       {class}: of `Application`, None if it is computed
 ``check``      ``text, origin``                                 {problems}: what an author should know
 =============  ===============================================  ====================================================
 
+``aside``: what was typed into fields of the page at any time: those that answers hide and reveal come back with it.
 A definition that cannot be used is the answer ``{failed: {code, kind, message, civil, hint, position}}``.
 """
 
@@ -100,7 +101,7 @@ class _Answerer:
         form = wizard.form({**state, "step": page} if page is not None else state)
         due = state["step"] if page is None else page
         if typed is not None:
-            shown = wizard.page(state, due, tentative=_complete(wizard, due, state, typed))
+            shown = wizard.page(state, due, tentative=_complete(wizard, due, state, typed, question.get("aside") or {}))
             pages = [shown if number == due else other for number, other in enumerate(form.pages)]
             form = replace(form, pages=pages)
         return {"form": encode_messages(form.as_json())}
@@ -166,7 +167,12 @@ class _Answerer:
         known = set(wizard.steps[step].fields) if 0 <= step < len(wizard.steps) else set()
         if known <= raw.keys():
             return raw
-        for field in wizard.page(state, step, reveal=True).fields():
+        page_now = wizard.page(state, step, reveal=True)
+        aside = question.get("aside") or {}
+        if any(wizard.steps[step].fields[name].revealed for name in known - raw.keys()):
+            # These answers say what is hidden, not those before.
+            page_now = wizard.page(state, step, tentative=_complete(wizard, step, state, raw, aside), reveal=True)
+        for field in page_now.fields():
             if field.name in raw or not (partial or not field.visible or field.read_only):
                 continue
             if field.confirms and field.confirms in raw:
@@ -192,13 +198,18 @@ def _reopened(wizard: Wizard, left: Mapping[str, Any]) -> dict[str, Any]:
     return wizard.back(state, 0)
 
 
-def _complete(wizard: Wizard, step: int, state: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+def _complete(
+    wizard: Wizard, step: int, state: Mapping[str, Any], typed: Mapping[str, Any], aside: Mapping[str, Any]
+) -> dict[str, Any]:
     """What was typed so far, with boxes that are not ticked and inputs that were emptied since they were sent."""
     kept = state["steps"][step]["raw"] or {}
     found = dict(typed)
     for name, definition in wizard.steps[step].fields.items():
         if name not in found:
-            if definition.type.kind == "boolean":
+            if definition.revealed:
+                if name in aside:
+                    found[name] = aside[name]
+            elif definition.type.kind == "boolean":
                 found[name] = False
             elif name in kept and not definition.type.secret and not definition.static.get("hidden"):
                 found[name] = ""

@@ -69,6 +69,7 @@ def vocabulary_schema() -> dict[str, Any]:
             **dict.fromkeys(("visible", "secret", "serverChecks", "template"), flag),
             "formIndex": number,
             "formSections": {"type": "object", "additionalProperties": {"type": "object"}},
+            "formPresets": {"type": "array", "items": {"type": "object", "required": ["name", "title", "values"]}},
             "level": {"enum": ["basic", "advanced"]},
             "choiceLabels": {"type": "array", "items": text},
             "messages": {"type": "object", "additionalProperties": text},
@@ -101,6 +102,13 @@ def to_json_schema(form: Form, *, made_by: Schema | None = None) -> dict[str, An
     headings = {s.name: {"title": s.title, "index": i} for i, s in enumerate(sections) if s.name}
     if headings:
         schema["formSections"] = headings
+    if form.presets:
+        schema["formPresets"] = [
+            {"name": one.name, "title": one.title, "values": dict(one.values)}
+            | ({"description": one.description} if one.description else {})
+            | ({"default": True} if one.default else {})
+            for one in form.presets
+        ]
     return {**schema, **(made_by or {})}
 
 

@@ -29,7 +29,7 @@ from vetro.muranopl.declarations.tree import (
 )
 from vetro.muranopl.package_protocols import CORE_LIBRARY
 from vetro.muranopl.schema_draft import DRAFT_2020_12
-from vetro.muranopl.schema_hints import Hint, control_hints, field_hints, form_sections, text_hints
+from vetro.muranopl.schema_hints import Hint, control_hints, field_hints, form_presets, form_sections, text_hints
 from vetro.yaql import ast
 from vetro.yaql.values import SCALARS, thaw
 
@@ -265,7 +265,8 @@ class _FormMaker(_Maker):
     def _root(self, fields: dict[str, Any], marks: list[Hint]) -> dict[str, Any]:
         schema = super()._root(fields, marks)
         schema["$schema"] = DRAFT_2020_12
-        return schema
+        presets = form_presets(marks, self._rank)
+        return {**schema, "formPresets": presets} if presets else schema
 
     def _field(self, decl: PropertyDecl | ArgumentDecl, declaring: Any, marks: Iterable[Hint]) -> dict[str, Any]:
         if not marks:
@@ -302,6 +303,9 @@ class _FormMaker(_Maker):
             schema["allOf"] = [*schema.get("allOf", ()), *tests]
 
     def _default(self, schema: dict[str, Any], default: Template | _NoDefault, declaring: Any) -> None:
+        otherwise = schema.pop("default", None)  # what the contract makes of nothing
         super()._default(schema, default, declaring)
         if "default" not in schema and default is not NO_DEFAULT:
             schema["defaultExpression"] = default.text if isinstance(default, Expression) else ""
+        elif schema.get("default") is None and otherwise is not None:
+            schema["default"] = otherwise

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from vetro.yaql.values import thaw
+
 METADATA: Final = "io.murano.metadata."
 POSITIONS: Final = frozenset({METADATA + "forms.Position", METADATA + "Position"})
 SECTION: Final = METADATA + "forms.Section"
 HIDDEN: Final = METADATA + "forms.Hidden"
 SECRET: Final = METADATA + "forms.Secret"
 CONTROL: Final = METADATA + "forms.Control"
+PRESET: Final = "io.vetro.forms.Preset"
 _TEXTS: Final = {
     METADATA + "Title": "title",
     METADATA + "Description": "description",
@@ -83,3 +86,19 @@ def form_sections(hints: Iterable[Hint], rank: Rank) -> dict[str, dict[str, Any]
     for number, (_, name) in enumerate(sorted(ranked)):
         sections[name]["index"] = number
     return sections
+
+
+def form_presets(hints: Iterable[Hint], rank: Rank) -> list[dict[str, Any]]:
+    """``formPresets``: in the order of their declaration, inherited ones first; the nearest of a name counts."""
+    nearest: dict[str, tuple[int, Hint]] = {}
+    for hint in hints:
+        if hint.name == PRESET:
+            name, near = str(hint.values.get("name")), rank(0, hint.declaring)
+            if name not in nearest or near > nearest[name][0]:
+                nearest[name] = (near, hint)
+    made = []
+    for name, (_, hint) in sorted(nearest.items(), key=lambda item: item[1][0]):
+        texts = {key: hint.values[key] for key in ("title", "description") if hint.values.get(key)}
+        preset = {"name": name, "title": name, **texts, "values": thaw(hint.values.get("values") or {})}
+        made.append({**preset, "default": True} if hint.values.get("default") else preset)
+    return made

@@ -86,8 +86,8 @@ def test_objects_in_objects_of_a_class(tmp_path: Path) -> None:
     form = whole(form_session, work)
     text = "\n".join(text_lines(form))
     assert "-- The basics --" in text
-    assert "    name * (name: string) = inner" in text
-    assert "password (password: secret) = ••••••" in text
+    assert "    Name * (name: string) = inner" in text
+    assert "Password (password: secret) = ••••••" in text
     page = html_page(form)
     assert "wonder" not in text + page
     assert 'id="p0-host-name" value="inner"' in page

@@ -90,21 +90,14 @@ def test_objects_old_and_new_to_any_depth() -> None:
     person = Person(
         "",  # kind
         "Corner shop",
-        *("",) * 4,  # tags, byName, free, friend
+        "",  # tags
         "new: t.Host",  # host
         "main host",
-        "",  # its password
         "9",
-        "",  # hosts
-        "",  # label
-        "",  # pair
-        "",  # pattern
-        "",  # settings
+        "",  # its password
         "old host",  # spare: too small
         "",
-        "",  # token
-        "",  # zone
-        "",  # tags
+        *("",) * 10,  # hosts, friend, byName, settings, pair, zone, label, token, pattern, free
         "",
     )
     dialogue = Dialogue(form_session, form_session.begin(), {}, person)
@@ -120,7 +113,7 @@ def test_objects_old_and_new_to_any_depth() -> None:
 
 def test_a_reference_to_what_is_there() -> None:
     form_session = class_form_session("t.BigHost", existing=[HOST])
-    person = Person("", "big", "", "+", "old host", "", "", "")
+    person = Person("big", "", "", "", "+", "old host", "", "")
     dialogue = Dialogue(form_session, form_session.begin(), {}, person)
     try:
         made = form_session.result(dialogue.run())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.forms.world import describer
+from tests.forms.world import describer, package
 from vetro.forms.model import Field
 from vetro.forms.objects import Objects
 from vetro.forms.sessions import ClassFormSession, FormFailed, MethodFormSession, review
@@ -151,9 +151,9 @@ def test_what_was_answered_is_read_once_more() -> None:
     )
     (page,) = review(form_session.pages(work))
     rows = {label: text for label, text, _ in page.rows}
-    assert rows["Name of the shop"] == "Old" and rows["spare"] == "far"
-    assert (rows["host / name"], rows["host / password"], rows["host"]) == ("near", "••••••", "new Host")
-    assert rows["settings / a"] == "2" and rows["free"] == "-"
+    assert rows["Name of the shop"] == "Old" and rows["Spare"] == "far"
+    assert (rows["Host / Name"], rows["Host / Password"], rows["Host"]) == ("near", "••••••", "new Host")
+    assert rows["Settings / A"] == "2" and rows["Free"] == "-"
     assert "pw" not in str(page.rows) and "hidden" not in rows
     paths = {path for _, _, path in page.rows}
     assert {"/host/name", "/settings/a", "/tags/1"} <= paths
@@ -175,3 +175,51 @@ def test_arguments_are_filled_in_the_same_way() -> None:
     assert (turn.outcome, form_session.result(turn.work)) == ("ready", {"name": "Kiosk", "loudly": True})
     with pytest.raises(FormFailed):
         form_session.back(turn.work, 2)
+
+
+def test_a_secret_that_does_not_fit_is_not_kept_without_a_word() -> None:
+    words = """
+Namespaces: {=: s, forms: io.murano.metadata.forms}
+Name: Door
+Properties:
+  pin:
+    Contract: $.string().check($ = null or len($) > 7, 'eight characters at least')
+    Meta: {forms:Secret: {}}
+  behind: {Contract: $.class(Door)}
+"""
+    known = describer(package({"s.Door": words}, name="s"))
+    door = known.of("s.Door")
+    assert door is not None
+    form_session = ClassFormSession(known, door, Objects([], known), new_id=lambda: "d")
+    typed = form_session.evaluate(form_session.begin(), {"pin": "short"})
+    # It is told when the form is shown again, and however often its mark is sent.
+    expected = [("/pin", "The value that is kept does not fit: eight characters at least")]
+    assert [(p.place, p.message) for p in fields(form_session, typed)["pin"].problems] == expected
+    mark = {"secret": "kept", "at": "/pin"}
+    turn = form_session.submit(typed, {"pin": mark})
+    turn = form_session.submit(turn.work, {"pin": mark})
+    assert turn.outcome == "invalid" and [(p.place, p.message) for p in turn.problems] == expected
+    inner = {"?": {"type": "s.Door", "id": "b"}, "pin": "short"}
+    nested = form_session.evaluate(form_session.begin(), {"pin": "long enough", "behind": inner})
+    found = [
+        p.place
+        for f in form_session.form(nested).pages[0].fields()
+        for s in f.sections
+        for g in s.fields
+        for p in g.problems
+    ]
+    assert found == ["/behind/pin"] and fields(form_session, nested)["pin"].problems == ()
+    assert form_session.submit(typed, {"pin": "long enough"}).outcome == "ready"
+
+
+def test_objects_are_called_as_people_know_them_never_by_ids() -> None:
+    big = [{"?": {"type": "t.BigHost", "id": id}} for id in ("a" * 12, "b" * 12)]
+    shop = {**STORED, "host": {"?": {"type": "t.Host", "id": "c" * 12}}, "hosts": big}
+    root = {
+        "?": {"type": "io.murano.Environment", "id": "e"},
+        "name": "street",
+        "applications": [shop, {"?": {"type": "t.Host", "id": "d" * 12}}],
+    }
+    objects = Objects(root, DESCRIBER)
+    labels = [objects.label(id) for id in ("old", "c" * 12, "a" * 12, "b" * 12, "d" * 12)]
+    assert labels == ["old", "Host of old", "BigHost 1 of old", "BigHost 2 of old", "Host"]

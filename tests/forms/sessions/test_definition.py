@@ -152,3 +152,53 @@ def test_answers_that_fit_no_more_are_asked_for_again() -> None:
     assert (stricter.page(fresh), stricter.done(fresh)) == (0, [0])
     name = fields(stricter, fresh)["name"]
     assert name.value == "shop" and name.problems
+
+
+REVEALED = """\
+Version: 2.0
+Application:
+  ?: {type: t.Shop}
+  mail: $.one.mail
+  size: $.one.size
+Forms:
+  - one:
+      fields:
+        - {name: title, type: string}
+        - {name: notify, type: boolean, initial: false}
+        - {name: mail, type: string, initial: a@example.com, hidden: not $.one.notify}
+        - {name: size, type: integer, initial: 4, required: false, hidden: not $.one.notify}
+  - two:
+      fields:
+        - {name: pin, type: string, required: false}
+"""
+
+
+def test_what_is_revealed_later_keeps_its_initial_value() -> None:
+    form_session = make(REVEALED)
+    work = form_session.begin()
+    assert not fields(form_session, work)["mail"].visible
+
+    def shows(work: Any) -> list[Any]:
+        found = fields(form_session, work)
+        return [(f.visible, f.value if f.answered else f.initial) for f in (found["mail"], found["size"])]
+
+    # Something is typed, then the field is revealed; emptied and hidden again it is as it was left.
+    work = form_session.evaluate(work, {"title": "x", "notify": False})
+    work = form_session.evaluate(work, {"title": "x", "notify": True})
+    assert shows(work) == [(True, "a@example.com"), (True, 4)]
+    typed = form_session.evaluate(work, {"title": "x", "notify": True, "mail": "b@example.com", "size": ""})
+    assert shows(typed) == [(True, "b@example.com"), (True, None)]
+    hidden = form_session.evaluate(typed, {"title": "x", "notify": False})
+    again = form_session.evaluate(hidden, {"title": "x", "notify": True})
+    assert shows(again) == [(True, "b@example.com"), (True, None)]
+    # A page that was sent while it was hidden, and one that was sent with it and hides it then.
+    sent = form_session.submit(hidden, {"title": "x", "notify": False})
+    assert sent.outcome == "next", sent.problems
+    back = form_session.evaluate(form_session.back(sent.work, 0), {"title": "x", "notify": True})
+    assert shows(back)[0] == (True, "b@example.com")
+    shown = form_session.submit(back, {"title": "x", "notify": True, "mail": "c@example.com", "size": "5"})
+    assert shown.outcome == "next"
+    hides = form_session.submit(form_session.back(shown.work, 0), {"title": "x", "notify": False})
+    assert hides.outcome == "next", hides.problems
+    back = form_session.evaluate(form_session.back(hides.work, 0), {"title": "x", "notify": True})
+    assert shows(back) == [(True, "c@example.com"), (True, 5)]

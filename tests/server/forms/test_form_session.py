@@ -142,9 +142,11 @@ def test_a_deployed_object_is_opened_again_in_either_form(
     me = ann.caller
     first = fill(ann, form_session.begin(me, environment_id=environment, package=shop.id).id, *PAGES)
     deployed(ann, environment, first.session_id, drain)
-    # The class form comes first, with everything in it but secrets.
+    # The definition comes first, with its answers; the form of the class has everything but secrets.
     shown = form_session.begin(me, environment_id=environment, object_id=first.object_id)
-    assert (shown.purpose, shown.source, shown.sources, shown.title) == ("edit", "class", ("definition",), "corner")
+    assert (shown.purpose, shown.source, shown.sources, shown.title) == ("edit", "definition", ("class",), "corner")
+    assert fields_of(shown)["name"].value == "Corner"
+    shown = form_session.switch(me, shown.id, "class")
     assert fields_of(shown)["name"].value == "Corner" and "opened" not in fields_of(shown)
     assert "Pa$$w0rd" not in str(shown.form.as_json())
     # The definition has its answers.
@@ -161,7 +163,7 @@ def test_a_deployed_object_is_opened_again_in_either_form(
     # What the deployment wrote stays, the answer has changed, the secret is as it was.
     assert (app["size"], app["opened"], app["pin"], app["seats"]) == ("large", 1, "Pa$$w0rd!", 12)
     # A change through the class form: what the definition was answered with does not hold any more.
-    edit = form_session.begin(me, environment_id=environment, object_id=first.object_id)
+    edit = form_session.begin(me, environment_id=environment, object_id=first.object_id, source="class")
     assert edit.sources == ("definition",)
     assert form_session.submit(me, edit.id, {"seats": 3}, partial=True).outcome == "ready"
     form_session.finish(me, edit.id)
@@ -175,7 +177,8 @@ def test_edits_of_the_same_object_come_together_or_are_refused(ann: Any, shop: A
     me = ann.caller
     made = form_session.finish(me, begin_class(ann, environment, shop, {"name": "Corner", "seats": 1}).id)
     one, two, three = (
-        form_session.begin(me, environment_id=environment, object_id=made.object_id).id for _ in range(3)
+        form_session.begin(me, environment_id=environment, object_id=made.object_id, source="class").id
+        for _ in range(3)
     )
     form_session.submit(me, one, {"name": "North"}, partial=True)
     form_session.submit(me, two, {"seats": 9}, partial=True)

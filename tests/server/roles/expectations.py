@@ -126,6 +126,7 @@ reader  GET          /v2/forms/{form_id}/builders/{builder}
 reader  GET          /v2/forms/{form_id}/choices
 reader  POST         /v2/forms/{form_id}/evaluate
 reader  POST         /v2/forms/{form_id}/finish
+reader  POST         /v2/forms/{form_id}/password
 reader  GET          /v2/forms/{form_id}/review
 reader  POST         /v2/forms/{form_id}/start-from
 reader  POST         /v2/forms/{form_id}/submit
@@ -248,11 +249,13 @@ reader  GET          /app/forms/
 reader  GET          /app/forms/{form}/
 reader  POST         /app/forms/{form}/discard
 reader  POST         /app/forms/{form}/finish
+reader  GET POST     /app/forms/{form}/plan
 reader  GET          /app/forms/{form}/review
 reader  GET POST     /app/forms/{form}/start/{builder}
 reader  POST         /app/forms/{form}/switch
 reader  GET POST     /app/forms/{form}/{number}
 reader  GET          /app/forms/{form}/{number}/choices
+reader  POST         /app/forms/{form}/{number}/password
 anybody GET POST     /app/link/{token}
 anybody GET POST     /app/login
 anybody POST         /app/logout

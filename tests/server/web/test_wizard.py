@@ -29,9 +29,7 @@ def test_a_definition_is_filled_in_page_by_page(browser: Browser, ann: Any, shop
     client = browser(ann)
     sign = opened(client, f"/app/environments/{environment}/add/{shop.id}")
     assert sign.status == 200 and re.fullmatch(r"/app/forms/[^/]+/1", sign.url)
-    assert (
-        "</span>Sign<" in sign.text and "</span>Finish<" in sign.text and "Form generated from the class" in sign.text
-    )
+    assert "</span>Sign<" in sign.text and "</span>Finish<" not in sign.text and ">Advanced</button>" in sign.text
     bad = sign.send(name="corner", size="small")
     assert bad.url == sign.url
     assert "One thing has to be changed" in bad.text and bad.text.count("Begin with a capital") >= 2
@@ -42,9 +40,12 @@ def test_a_definition_is_filled_in_page_by_page(browser: Browser, ann: Any, shop
     assert back.url == sign.url and back.inputs()["t.name"] == ["Corner"]
     room = opened(client, back.send().url)
     assert room.inputs()["t.seats"] == ["7"]
-    last = room.send(pin="Pa$$w0rd!", tables="3")
-    assert last.url.endswith("/3"), last.text
-    review = last.send(application_name="corner")
+    # The application's name is no page of its own.
+    assert "Application Name" in room.text and opened(client, room.url[:-1] + "3").url == room.url
+    wrong = room.send(pin="Pa$$w0rd!", tables="3", workflowManagement__application_name="no name")
+    assert wrong.url == room.url and "Application Name: Enter a valid value." in re.sub("<[^>]*>", "", wrong.text)
+    assert wrong.inputs()["t.workflowManagement/application_name"] == ["no name"]
+    review = wrong.send(workflowManagement__application_name="corner")
     assert review.url.endswith("/review"), review.text
     assert "Large one" in review.text and "••••••" in review.text and "Pa$$w0rd" not in review.text
     assert "Pa$$w0rd" not in opened(client, room.url).text and "kept" in opened(client, room.url).text
@@ -192,7 +193,7 @@ def test_what_depends_on_an_answer_comes_anew_and_applications_are_added_for_fie
     # An application for the field, from the same catalog; back with it.
     inner = page.send(button(page, "f-friend", "New Corner shop"), name="North")
     assert inner.url != page.url and "for the form that you come from" in inner.text
-    review = inner.send(name="Friend").send(application_name="friend")
+    review = inner.send(name="Friend", workflowManagement__application_name="friend")
     outer = followed(client, client.post(review.url.replace("review", "finish")), "")
     assert outer.url == page.url and outer.inputs()["t.name"] == ["North"]
     (friend,) = services(ann, environment)
@@ -262,13 +263,13 @@ def test_quick_deployment_makes_its_environment_when_another_application_is_adde
     inner = page.send(button(page, "f-friend", "New Corner shop"), name="North")
     (made,) = Environment.objects.all()
     assert "for the form that you come from" in inner.text
-    review = inner.send(name="Friend").send(application_name="friend")
+    review = inner.send(name="Friend", workflowManagement__application_name="friend")
     outer = followed(client, client.post(review.url.replace("review", "finish")), "")
     assert outer.url == page.url and outer.inputs()["t.name"] == ["North"]
     (friend,) = services(ann, made.id)
     assert outer.inputs()["t.friend"] == [friend["?"]["id"]]
     assert "deployed at once" in outer.text and "Continue application adding" not in outer.send(name="North").text
-    review = outer.send(name="North").send(application_name="north")
+    review = outer.send(name="North", workflowManagement__application_name="north")
     task = followed(client, client.post(review.url.replace("review", "finish")), "")
     assert task.url.startswith(f"/app/environments/{made.id}/tasks/")
     assert drain() == 1
@@ -313,9 +314,9 @@ def test_a_template_gets_components_by_the_wizard(
     assert f'href="{address}"' in page.text
     # An application for a field goes into the template, too.
     inner = page.send(button(page, "f-friend", "New Corner shop"), name="North")
-    review = inner.send(name="Friend").send(application_name="friend")
+    review = inner.send(name="Friend", workflowManagement__application_name="friend")
     outer = followed(client, client.post(review.url.replace("review", "finish")), "")
-    review = outer.send(name="North").send(application_name="north")
+    review = outer.send(name="North", workflowManagement__application_name="north")
     assert "Add to the template" in review.text
     back = followed(client, client.post(review.url.replace("review", "finish")), "")
     assert back.url == address and "is in the template" in back.text

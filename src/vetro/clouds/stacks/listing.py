@@ -117,6 +117,10 @@ class Listing:
             offer(self._database, self._settings, self._images)
         return listed(self._database, self._settings, owner, region, what, self._executes)
 
+    def regions(self) -> Sequence[str]:
+        """See `vetro.clouds.interface.Cloud.regions`."""
+        return tuple(self._settings.regions)
+
     def mark_image(self, owner: Owner, region: str, image: str, mark: Mapping[str, str] | None) -> Mapping[str, Any]:
         """See `mark_image`."""
         return mark_image(self._database, self._settings, region, image, mark)

@@ -64,6 +64,11 @@ class FieldDefinition:
     #: The same as a field of the form model, before anything was answered.
     shown: Any = None
 
+    @property
+    def revealed(self) -> bool:
+        """Whether answers say if it is shown at all."""
+        return any(setting.name == "hidden" for setting in self.moving)
+
 
 @dataclass(frozen=True, slots=True)
 class FormDefinition:

@@ -62,8 +62,9 @@ def _field(field: Resolved, form: str, answers: Mapping[str, Any] | None, errors
     initial = field.initial
     if kind.widget == "select" and initial.__class__ in (int, float, bool):
         initial = str(initial)
-    answered = answers is not None
-    value = kind.answer(answers.get(field.name), field) if answers is not None else None
+    # What was hidden when the others were answered shows its initial value when it comes.
+    answered = answers is not None and not (field.name not in answers and definition.revealed)
+    value = kind.answer(answers.get(field.name), field) if answers is not None and answered else None
     if secret:
         # A secret that the definition itself supplies is one that the person need not see, either.
         answered = (answered and value not in (None, "")) or (initial is not None and not answered)

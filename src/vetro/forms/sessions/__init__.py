@@ -19,11 +19,12 @@ from vetro.forms.sessions.base import FormFailed, FormSession, Turn, Work
 from vetro.forms.sessions.classes import ClassFormSession
 from vetro.forms.sessions.definition import DefinitionFormSession
 from vetro.forms.sessions.methods import MethodFormSession
-from vetro.forms.sessions.review import ReviewPage, ReviewWords, review
+from vetro.forms.sessions.review import Earlier, ReviewPage, ReviewWords, review
 
 __all__ = [
     "ClassFormSession",
     "DefinitionFormSession",
+    "Earlier",
     "FormFailed",
     "FormSession",
     "MethodFormSession",

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from vetro.diagnostics import Diagnostic
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.model import Choice, Form, Picker
+from vetro.forms.sessions.review import Earlier
 from vetro.yaql.errors import VetroError
 
 Work = dict[str, Any]
@@ -70,6 +71,10 @@ class FormSession(ABC):
     def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
         """Keeps what was typed so far, and computes anew what depends on it."""
 
+    def preset(self, work: Work, name: str) -> Work:
+        """The work with the values of one of `Form.presets`. Raises `FormFailed` where there is none of this name."""
+        raise FormFailed(Text("This form has no presets."))
+
     @abstractmethod
     def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
         """What `submit` would complain about without asking the real contracts. Nothing is kept."""
@@ -89,6 +94,10 @@ class FormSession(ABC):
     @abstractmethod
     def result(self, work: Work) -> dict[str, Any]:
         """What the answers make: an object model, or arguments. Call it when `ready`."""
+
+    def earlier(self, work: Work) -> Earlier | None:
+        """What the form held before it was edited; None where something new is made."""
+        return None
 
     def pick(
         self, picker: Picker, what: str, search: str, offset: int, work: Work

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from vetro.diagnostics import Diagnostic
+from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.answers import Merger
 from vetro.forms.builders import builder_arguments, builder_form, builders_of, built
 from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.contracts import problems_of
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Choice, Form
 from vetro.forms.objects import Objects
+from vetro.forms.presets import Presets
 from vetro.forms.removal import removed_by, still_used
-from vetro.forms.sessions.base import Answers, Turn, Work
+from vetro.forms.sessions.base import Answers, FormFailed, Turn, Work
 from vetro.forms.sessions.merge import emptied, readable
+from vetro.forms.sessions.review import Earlier
 from vetro.forms.sessions.single_page import SinglePage, not_too_deep
+from vetro.model.header import id_of
+from vetro.model.paths import at
 
 #: The errors of the real contracts, as `vetro.engine.models.check_model` gives them, for an object at its place.
 Check = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
@@ -40,21 +46,30 @@ class ClassFormSession(SinglePage):
         check: Check = lambda model: (),
         fixed: Callable[[str], bool] = lambda id: False,
         limit: int = 100,
+        cloud: CloudChoices | None = None,
     ) -> None:
-        super().__init__(describer, objects, new_id=new_id, deployed=fixed, limit=limit)
+        super().__init__(describer, objects, new_id=new_id, deployed=fixed, limit=limit, cloud=cloud)
         self._described = described
         self._check = check
         self._fixed = fixed
+        self._presets = Presets(describer, described)
 
     def begin(self, stored: Mapping[str, Any] | None = None, value: Mapping[str, Any] | None = None) -> Work:
         """``stored``: the object to be edited. ``value``: what another form made of a new one."""
         if stored is None:
-            made = {"?": {"type": self._described.type, "id": self._new_id()}}
+            made: dict[str, Any] = {"?": {"type": self._described.type, "id": self._new_id()}}
+            first = self._presets.first
+            if first is not None:
+                made = self._presets.put(made, first, self._new_id, deployed=False)
             return {"value": dict(value) if value is not None else made, "stored": None}
         return {"value": dict(stored), "stored": dict(stored)}
 
     def _filled(self, work: Work) -> Form:
-        return self._filler.form(self._described, work["value"])
+        form = self._filler.form(self._described, work["value"])
+        return replace(form, preset=self._presets.chosen(work["value"])) if form.presets else form
+
+    def _unseen(self, work: Work) -> Sequence[Diagnostic]:
+        return list(self._checker.kept_secrets(work["value"]))
 
     def _kept(self, work: Work) -> Work:
         return {"value": work["value"], "stored": work["stored"]}
@@ -77,6 +92,24 @@ class ClassFormSession(SinglePage):
     def result(self, work: Work) -> dict[str, Any]:
         value: dict[str, Any] = work["value"]
         return value
+
+    def earlier(self, work: Work) -> Earlier | None:
+        stored, value = work["stored"], work["value"]
+        if stored is None:
+            return None
+        return Earlier(
+            self._filler.form(self._described, stored), lambda page, path: _held(stored, path) != _held(value, path)
+        )
+
+    def preset(self, work: Work, name: str) -> Work:
+        """The work with the values of a preset. Raises `FormFailed` where there is none of this name."""
+        wanted = self._presets.named(name)
+        if wanted is None:
+            there = ", ".join(one.name for one in self._presets.offered) or "-"
+            raise FormFailed(Text("There is no preset '{name}'; there is: {there}.", name=name[:80], there=there))
+        value = work["value"]
+        deployed = self._fixed(id_of(value) or "")
+        return {"value": self._presets.put(value, wanted, self._new_id, deployed=deployed), "stored": work["stored"]}
 
     # -- model builders ------------------------------------------------------------------------------------------------
 
@@ -118,3 +151,10 @@ class ClassFormSession(SinglePage):
             gone = still_used(removed_by(stored, {**base, **read}), self._objects, stored)
             found += [problem for problem in gone if problem not in found]
         return found
+
+
+def _held(value: Any, path: str) -> Any:
+    try:
+        return at(value, path)
+    except ValueError:
+        return None

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vetro.diagnostics import Diagnostic, Text, decode_messages, encode_messages
+from vetro.forms.dynamic.definition import BUILT_IN_FORM
 from vetro.forms.model import Form, flaw, flaw_json
 from vetro.forms.placement import problems_in, with_problems
 from vetro.forms.plainform import form_of
 from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Work
+from vetro.forms.sessions.review import Earlier
+from vetro.model.paths import at
 from vetro.model.secrets import is_mark
 
 #: Puts a question to a task process that has read the definition.
@@ -21,7 +24,8 @@ Check = Callable[[Mapping[str, Any]], Sequence[Diagnostic]]
 
 class DefinitionFormSession(FormSession):
     """``about`` as in `vetro.forms.queries`. ``stored``: the object that is edited, with ``left``: the state of the
-    wizard that made it. The work is ``{state, typed, made, stays, found}``.
+    wizard that made it. The work is ``{state, typed, aside, made, stays, found}``; ``aside`` has what was typed into
+    fields that may be hidden now.
     """
 
     source = "definition"
@@ -69,7 +73,8 @@ class DefinitionFormSession(FormSession):
         if self._shown is not None and self._shown[0] is work["state"] and page is None and typed is None:
             form = self._shown[1]
         else:
-            form = form_of(self._question("show", state=work["state"], page=page, typed=typed)["form"])
+            aside = _aside(work, due)
+            form = form_of(self._question("show", state=work["state"], page=page, typed=typed, aside=aside)["form"])
         if work.get("found") and due == self.page(work):
             form = with_problems(form, [flaw(**item) for item in decode_messages(work["found"])], due)
         return form
@@ -83,7 +88,9 @@ class DefinitionFormSession(FormSession):
         typed = self._typed(work, answers, due)
         if partial:
             typed = {**before, **typed}
-        return {"state": work["state"], "typed": {**work["typed"], str(due): typed}}
+        # What is hidden just now comes back as it was typed.
+        aside = {**work.get("aside", {}), str(due): {**_aside(work, due), **typed}}
+        return {"state": work["state"], "typed": {**work["typed"], str(due): typed}, "aside": aside}
 
     def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
         due = self._due(work, page)
@@ -95,9 +102,18 @@ class DefinitionFormSession(FormSession):
         raw = self._typed(work, answers, due)
         if partial:
             raw = {**(work["typed"].get(str(due)) or {}), **raw}
-        found = self._question("submit", state=work["state"], page=due, raw=raw, partial=partial, stored=self._stored)
+        found = self._question(
+            "submit",
+            state=work["state"],
+            page=due,
+            raw=raw,
+            partial=partial,
+            stored=self._stored,
+            aside=_aside(work, due),
+        )
         typed = {key: value for key, value in work["typed"].items() if key != str(due)}
-        kept = self._kept({"state": found["state"], "typed": typed}, found)
+        aside = {**work.get("aside", {}), str(due): {**_aside(work, due), **raw}}
+        kept = self._kept({"state": found["state"], "typed": typed, "aside": aside}, found)
         if found["outcome"] == "done":
             problems = list(self._check(found["model"]))
             if problems:
@@ -111,8 +127,21 @@ class DefinitionFormSession(FormSession):
             return Turn("next", kept)
         return Turn("invalid", kept, problems_in(self.form(kept).pages[found["page"]]))
 
+    def earlier(self, work: Work) -> Earlier | None:
+        if self._left is None:
+            return None
+        state = self._question("start", reopen=self._left)["state"]
+        form = form_of(self._question("pages", state=state)["form"])
+        before, now = ([step["raw"] or {} for step in one["steps"]] for one in (state, work["state"]))
+
+        def changed(page: int, path: str) -> bool:
+            return bool(at(before[page], path) != at(now[page], path))
+
+        return Earlier(form, changed)
+
     def back(self, work: Work, page: int) -> Work:
-        return {"state": {**work["state"], "step": self._due(work, page)}, "typed": work["typed"]}
+        state = {**work["state"], "step": self._due(work, page)}
+        return {"state": state, "typed": work["typed"], "aside": work.get("aside", {})}
 
     def ready(self, work: Work) -> bool:
         return work.get("made") is not None
@@ -132,7 +161,9 @@ class DefinitionFormSession(FormSession):
         count = self.count(work)
         if not 0 <= page < count:
             raise FormFailed(Text("There is no page {page}, only {count}.", page=page + 1, count=count))
-        if page > self._reachable(work) and page != self.page(work):
+        # The last page, which every wizard has by itself, reads no answers.
+        built_in = page == count - 1 and work["state"]["steps"][page]["form"] == BUILT_IN_FORM
+        if page > self._reachable(work) and page != self.page(work) and not built_in:
             raise FormFailed(Text("Page {page} can be shown once the pages before it are answered.", page=page + 1))
         return page
 
@@ -152,3 +183,8 @@ class DefinitionFormSession(FormSession):
             failed = decode_messages(failed)
             raise FormFailed(failed["civil"], failed)
         return found
+
+
+def _aside(work: Work, page: int) -> dict[str, Any]:
+    found: dict[str, Any] = work.get("aside", {}).get(str(page), {})
+    return found

@@ -1,12 +1,13 @@
-"""What was answered, as text to be read once more before it counts."""
+"""What was answered, as text to be read once more before it counts; of something that is edited also what was there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from vetro.forms.model import Field, Form, Section
+from vetro.forms.values import same
 from vetro.model.header import class_of, header_of
 from vetro.model.paths import pointer
 from vetro.model.secrets import is_mark
@@ -29,15 +30,46 @@ _ENGLISH: Final = ReviewWords()
 
 @dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """One page: (label, text, path) of each answer, in order; labels of nested ones with those around them."""
+    """One page: (label, text, path) of each answer, in order; labels of nested ones with those around them.
+
+    ``own``: paths of answers that are other than what the form suggests. ``before``: path -> text of what was there, of
+    each answer that an edit changes; the last rows may be what it takes away.
+    """
 
     title: str
     rows: Sequence[tuple[str, str, str]]
+    own: frozenset[str] = frozenset()
+    before: Mapping[str, str] | None = None
 
 
-def review(form: Form, words: ReviewWords = _ENGLISH) -> list[ReviewPage]:
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a form held before it was edited. ``changed``: whether the secret at a path of a page is another one."""
+
+    form: Form
+    changed: Callable[[int, str], bool]
+
+
+def review(form: Form, words: ReviewWords = _ENGLISH, earlier: Earlier | None = None) -> list[ReviewPage]:
     """All pages of a form that was filled in (`FormSession.pages`). Hidden fields and confirmations are left out."""
-    return [ReviewPage(page.title, list(_rows(page.sections, "", "", words))) for page in form.pages]
+    made = []
+    for number, page in enumerate(form.pages):
+        found = list(_rows(page.sections, "", "", words))
+        rows = [(label, text, path) for label, text, path, _, _ in found]
+        own = frozenset(path for _, _, path, own, _ in found if own)
+        if earlier is None or number >= len(earlier.form.pages):
+            made.append(ReviewPage(page.title, rows, own))
+            continue
+        old = {row[2]: row for row in _rows(earlier.form.pages[number].sections, "", "", words)}
+        before = {}
+        for _label, text, path, _own, secret in found:
+            was = old.pop(path)[1] if path in old else NOTHING
+            if was != text or (secret and earlier.changed(number, path)):
+                before[path] = was
+        gone = [(label, NOTHING, path) for label, text, path, _, _ in old.values() if text != NOTHING]
+        before |= {path: old[path][1] for _, _, path in gone}
+        made.append(ReviewPage(page.title, [*rows, *gone], own, before))
+    return made
 
 
 def text_of(field: Field, words: ReviewWords = _ENGLISH) -> str:
@@ -54,7 +86,10 @@ def text_of(field: Field, words: ReviewWords = _ENGLISH) -> str:
     return _plain(value, words)
 
 
-def _rows(sections: Sequence[Section], path: str, label: str, words: ReviewWords) -> Iterator[tuple[str, str, str]]:
+def _rows(
+    sections: Sequence[Section], path: str, label: str, words: ReviewWords
+) -> Iterator[tuple[str, str, str, bool, bool]]:
+    """(label, text, path, whether it is other than what the form suggests, whether it is a secret)."""
     for section in sections:
         for field in section.fields:
             if not field.visible or field.confirms:
@@ -64,10 +99,12 @@ def _rows(sections: Sequence[Section], path: str, label: str, words: ReviewWords
             inner = list(_rows(field.sections, here, name, words)) if field.answered else []
             if inner and not field.secret:
                 if header_of(field.value) is not None:
-                    yield name, _object_text(field.value, words), here
+                    yield name, _object_text(field.value, words), here, True, False
                 yield from inner
             else:
-                yield name, text_of(field, words), here
+                text = text_of(field, words)
+                own = field.answered and text != NOTHING and not same(field.value, field.initial)
+                yield name, text, here, own, field.secret
 
 
 def _object_text(value: Mapping[str, Any], words: ReviewWords) -> str:

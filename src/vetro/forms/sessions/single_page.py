@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from vetro.diagnostics import Diagnostic, Text, decode_messages, encode_messages
 from vetro.forms.catalog import Describer
 from vetro.forms.check import LEVELS, Checker
+from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.fill import Filler
 from vetro.forms.model import Choice, Form, Picker, flaw, flaw_json
 from vetro.forms.objects import Objects
@@ -17,8 +18,11 @@ from vetro.forms.values import deeper_than
 
 
 class SinglePage(FormSession):
-    """``objects``: those that references can name. Besides what its own form session keeps, the work has ``found``:
-    problems of the last answers, and ``ready``: whether they are acceptable."""
+    """``objects``: those that references can name; ``cloud``: what there is to choose of a cloud.
+
+    Besides what its own form session keeps, the work has ``found``: problems of the last answers, and ``ready``:
+    whether they are acceptable.
+    """
 
     def __init__(
         self,
@@ -28,16 +32,21 @@ class SinglePage(FormSession):
         new_id: Callable[[], str],
         deployed: Callable[[str], bool],
         limit: int,
+        cloud: CloudChoices | None = None,
     ) -> None:
         self._describer = describer
         self._objects = objects
         self._new_id = new_id
-        self._filler = Filler(describer, objects, deployed=deployed, limit=limit)
+        self._filler = Filler(describer, objects, deployed=deployed, limit=limit, cloud=cloud)
         self._checker = Checker(describer, objects)
 
     @abstractmethod
     def _filled(self, work: Work) -> Form:
         """The form with what was answered."""
+
+    def _unseen(self, work: Work) -> Sequence[Diagnostic]:
+        """What is wrong with answers that nobody can look at."""
+        return ()
 
     @abstractmethod
     def _kept(self, work: Work) -> Work:
@@ -47,7 +56,8 @@ class SinglePage(FormSession):
         return 0
 
     def form(self, work: Work, page: int | None = None) -> Form:
-        return with_problems(self._filled(work), [flaw(**item) for item in decode_messages(work.get("found") or [])])
+        found = [flaw(**item) for item in decode_messages(work.get("found") or [])]
+        return with_problems(self._filled(work), found or self._unseen(work))
 
     def pages(self, work: Work) -> Form:
         return self.form(work)

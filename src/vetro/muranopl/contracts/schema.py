@@ -28,6 +28,7 @@ from vetro.muranopl.schema_draft import to_2020_12
 from vetro.yaql import ast
 from vetro.yaql.errors import VetroError
 from vetro.yaql.parser import MURANO, parse
+from vetro.yaql.values import SCALARS
 
 #: Every type but null: what ``$.notNull()`` accepts.
 NOT_NULL: Final = ("string", "number", "boolean", "array", "object")
@@ -56,8 +57,10 @@ class FormTranslator(ContractTranslator):
         if not isinstance(contract, ContractExpression):
             return super().schema(contract)
         chain = contract.chain
-        if chain is None or chain.alternative:
+        if chain is None:
             return {"serverChecks": True}
+        if chain.alternative:
+            return self._or_else(chain, contract.node)
         known = _MEMO.get(id(chain))
         if known is not None and known[0] is chain:
             return dict(known[1])
@@ -68,6 +71,16 @@ class FormTranslator(ContractTranslator):
                 _MEMO.clear()
             _MEMO[id(chain)] = chain, schema
             return dict(schema)
+        return schema
+
+    def _or_else(self, chain: Chain, node: ast.Node) -> dict[str, Any]:
+        """``$.int() or 4``: what ``$.int()`` takes; nothing, and what counts as nothing, becomes the rest."""
+        while isinstance(node, ast.Binary) and isinstance(node.left, ast.Binary) and node.left.op == "or":
+            node = node.left
+        schema = {**self._chain(chain), "serverChecks": True}
+        value = fold(node.right) if isinstance(node, ast.Binary) else None
+        if is_value(value) and value.__class__ in SCALARS and value is not None:
+            schema["default"] = value
         return schema
 
     def _list(self, contract: ContractList) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""Metadata of ``io.vetro.lifecycle`` that can never work: checks without a port, names of no property, methods that
-nobody can call without arguments.
+"""Metadata of ``io.vetro`` that can never work: checks without a port, names of no property, methods that nobody can
+call without arguments.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from vetro.muranopl.declarations.tree import NO_DEFAULT, ArgumentUsage, MetaDecl
 from vetro.yaql.didyoumean import suggest
 
 _HEALTH = "io.vetro.lifecycle.Health"
+_PRESET = "io.vetro.forms.Preset"
 #: Metadata of methods that the service calls.
 _CALLED = ("io.vetro.lifecycle.HealthCheck", "io.vetro.lifecycle.Power")
 
@@ -22,6 +23,8 @@ def lifecycle_problems(kind: Any, made: Any, decl: MetaDecl) -> Iterator[Diagnos
     found: Iterator[tuple[Text, Text | None]] = iter(())
     if name == _HEALTH:
         found = _health(kind, made, "every" in decl.properties)
+    elif name == _PRESET:
+        found = _preset(kind, made)
     elif name in _CALLED:
         method = next(method for method in kind.decl.methods.values() if any(one is decl for one in method.meta))
         found = _method(method)
@@ -49,6 +52,18 @@ def _health(kind: Any, made: Any, paced: bool) -> Iterator[tuple[Text, Text | No
             hint = Text("did you mean '{close}'?", close=close) if close else None
             text = Text("'{what}' of a check names no property of the class: '{name}'", what=what, name=property_name)
             yield text, hint
+
+
+def _preset(kind: Any, made: Any) -> Iterator[tuple[Text, Text | None]]:
+    values = {name: getattr(made, prop.attr) for name, prop in made._type.properties.items()}
+    for name in values["values"]:
+        if name not in kind.properties:
+            close = suggest(str(name), kind.properties)
+            hint = Text("did you mean '{close}'?", close=close) if close else None
+            yield (
+                Text("preset '{preset}' sets no property of the class: '{name}'", preset=values["name"], name=name),
+                hint,
+            )
 
 
 def _method(method: MethodDecl) -> Iterator[tuple[Text, Text | None]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from django.db import transaction
 
+from vetro.model.tree import copied
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy, drafts, fixed_properties, packages, power, queries, sessions
@@ -12,8 +16,12 @@ from vetro.server.tasks.models import Task
 from vetro.server.tasks.queue import enqueue_plan
 
 
-def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
+def plan(
+    caller: Caller, environment_id: str, session_id: str, edit: Callable[[dict[str, Any]], object] | None = None
+) -> Task:
     """Enqueues the plan of a session's draft; without one of the environment as it is. Nothing outside changes.
+
+    ``edit``: of the draft as this leaves a copy of its root object, which nobody keeps.
 
     It is possible also while a task works on the environment: then it starts from the state before. Raises what
     `sessions.readable` raises, and `Invalid` for classes that no package has and for changes that are not allowed.
@@ -22,6 +30,9 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
         found = queries.get(caller, environment_id, model=True)
         session = sessions.readable(caller, found, session_id) if session_id else None
         root = drafts.root_of(session, found)
+        if edit is not None and root is not None:
+            root = copied(root)
+            edit(root)
         lock = packages.of_session(session)
         upgrade = (session.upgrade if session is not None else None) or {}
         model = deploy.start_model(found, root, lock, upgrade)
@@ -35,11 +46,22 @@ def plan(caller: Caller, environment_id: str, session_id: str) -> Task:
             packages=chosen.rows,
             resolution=chosen.resolution,
             power=power.before_deployment(row, model),
+            # A plan of what is in no draft is none of the session's own.
             session=None
-            if session is None
+            if session is None or edit is not None
             else Session.objects.defer("draft", "answers", "upgrade").get(id=session.id),
         )
         record(caller, "environment.plan", found.id, found.name, task=task.id, session=session_id)
+    return task
+
+
+def of_new(caller: Caller, root: Mapping[str, Any]) -> Task:
+    """Enqueues the plan of an environment that is still to be made. Raises `Invalid` for classes without a package."""
+    model: dict[str, Any] = {"Objects": dict(root), "ObjectsCopy": None, "Attributes": []}
+    with transaction.atomic():
+        rows = packages.of_project(caller.project_id, model)
+        task = plans.plan(caller, environment=None, model=model, packages=rows)
+        record(caller, "environment.plan", "", "", task=task.id, session="")
     return task
 
 

@@ -21,14 +21,17 @@ process, and none of this may be called inside of a transaction::
         into: id of another draft: this wizard was opened from a field of it (its box "stay" is left out).
     form_session.settle(caller, id) -> Shown    the quick wizard's environment is made now, for objects to be put there
     form_session.describe(caller, id, page=None) -> Shown           the page that is due, or a look at another one
-    form_session.evaluate(caller, id, answers, *, page=None, partial=False) -> Shown
+    form_session.evaluate(caller, id, answers, *, page=None, partial=False, preset="") -> Shown
         keeps unsent answers (autosave) and computes anew what depends on them. Complains about nothing.
+        preset: the name of one of Form.presets, whose values are put into the form then.
     form_session.validate(caller, id, answers, *, page=None, path=None) -> Sequence[Diagnostic]     keeps nothing
     form_session.submit(caller, id, answers, *, page=None, partial=False) -> Shown
         outcome "invalid": problems stand at the fields, on the page and in `Shown.problems`; "next": the next page;
         "ready": everything is answered and the real contracts agree: show `review`, then `finish`.
     form_session.back(caller, id, page) -> Shown                     makes an earlier page due; nothing is lost
     form_session.review(caller, id) -> Sequence[ReviewPage]     what was answered, as text, by page; secrets as dots
+    form_session.plan(caller, id, *, again=False) -> Task | None     what deploying would do then, as a task of its own
+    form_session.planned(caller, id) -> Task | None                  the one that was begun for the form as it is
     form_session.finish(caller, id, *, revision=None) -> Finished
         puts the object into the session / starts the action, and removes the form. Needs rule update_environment,
         create_environment or execute_action. An object that was changed in the draft since the form was begun keeps
@@ -43,6 +46,8 @@ process, and none of this may be called inside of a transaction::
         path: JSON pointer of a field into the answers ("/host", "/hosts/0/image"); what: existing (objects of the
         environment), types (classes for a new object), choices (of any other field). Paged: give `next` as cursor.
         builder: the field is one of this model builder's own form.
+    form_session.password(caller, id, path, *, page=None, builder="") -> str
+        a new password by the rules of a secret field; nothing keeps it until it is an answer.
     form_session.discard(caller, id) -> None
     form_session.mine(caller, environment_id=None) -> list[dict]   drafts of the person, newest first: {id, title, …}
 
@@ -64,7 +69,8 @@ id in the header and its fields as sections; keep the id), or None.
     environment_id, session_id, object_id (of the object that is edited or was made), revision, kept (date of last save)
 
 ``Finished``: purpose, environment_id, session_id, object_id, task_id (actions: wait for it with `dispatch.wait`), stay
-(the person wants to go on adding).   ``ReviewPage``: title, rows: [(label, text, path)].
+(the person wants to go on adding).   ``ReviewPage``: title, rows: [(label, text, path)], own: paths of
+what is other than suggested, before: path -> what was there, of what an edit changes (None: nothing is edited).
 ``Choices``: items: Sequence[model.Choice], next: cursor or None.
 
 `media` finds the files of ``widgetMedia``: `media.find(name) -> (path or bytes, type) | None`,

@@ -16,10 +16,13 @@ from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Text
+from vetro.forms.cloud_choices import Left
 from vetro.forms.cloud_lists import rows
 from vetro.server.config import cloud_settings
 from vetro.server.environments.models import Environment
 from vetro.server.forms.concurrency import FairPool, Full
+from vetro.server.quotas.limits import limits
+from vetro.server.quotas.usage import used_in_cloud
 from vetro.server.setup import config
 from vetro.yaql.errors import VetroError
 
@@ -49,9 +52,29 @@ class ListUnavailable(CloudError):
     hint = Text("try again in a moment")
 
 
-def choices(project_id: str, environment_id: str, source: str, region: str | None, *, anew: bool = False) -> list[Any]:
+class Patience:
+    """How long one request waits for all of its lists together."""
+
+    def __init__(self) -> None:
+        self._end = time.monotonic() + PATIENCE
+
+    @property
+    def left(self) -> float:
+        """Seconds; a list that is there already needs hardly any."""
+        return max(self._end - time.monotonic(), 0.05)
+
+
+def choices(
+    project_id: str,
+    environment_id: str,
+    source: str,
+    region: str | None,
+    *,
+    anew: bool = False,
+    patience: Patience | None = None,
+) -> list[Any]:
     """A list of the environment's cloud, or for '' of the configured one, as `vetro.forms.cloud_lists.rows` gives it;
-    ``anew``: as it is at this moment.
+    ``anew``: as it is at this moment. ``patience``: what is left for this list of the time of a request.
 
     Raises `ListUnavailable`; with ``anew`` also what the cloud raises.
     """
@@ -63,7 +86,8 @@ def choices(project_id: str, environment_id: str, source: str, region: str | Non
     if known is not None and now - at < FRESH and not anew:
         return known
     try:
-        found = _read(key, Owner(project_id, environment_id or "forms", "forms"), source, region, own)
+        owner = Owner(project_id, environment_id or "forms", "forms")
+        found = _read(key, owner, source, region, own, (patience or Patience()).left)
     except (VetroError, KeyError, OSError, TooLate) as error:
         if anew and isinstance(error, VetroError):
             raise
@@ -116,7 +140,21 @@ def cloud_of_environment(environment_id: str) -> Mapping[str, Any]:
     return found or {}
 
 
-def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None, own: Mapping[str, Any]) -> list[Any]:
+def left(project_id: str) -> Left | None:
+    """What the quota of a project leaves of processors, memory and disks; None where the cloud has quotas of its own,
+    or its state is not on this machine."""
+    able = cloud_settings.capabilities(config())
+    used = used_in_cloud(project_id) if able is not None and able.quota else None
+    if used is None:
+        return None
+    most = limits(project_id)
+    found = {name: max(most[name] - used[name], 0) if most[name] >= 0 else None for name in Left.__slots__}
+    return Left(**found)
+
+
+def _read(
+    key: tuple[Any, ...], owner: Owner, source: str, region: str | None, own: Mapping[str, Any], patience: float
+) -> list[Any]:
     listing = _listing(own)
     if listing is not None:
         return rows(listing, owner, source, region)  # a small file on this machine
@@ -127,7 +165,7 @@ def _read(key: tuple[Any, ...], owner: Owner, source: str, region: str | None, o
                 for old in [old for old, read in _reading.items() if read.done()]:
                     del _reading[old]
             reading = _reading[key] = ask(owner, lambda cloud: rows(cloud, owner, source, region), own)
-    return reading.result(PATIENCE)
+    return reading.result(patience)
 
 
 def ask(owner: Owner, do: Callable[[Cloud], Any], own: Mapping[str, Any] | None = None) -> Future[Any]:

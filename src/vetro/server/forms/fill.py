@@ -35,7 +35,9 @@ def form_session_of(place: Place, subject: Subject, source: str, base: Mapping[s
     limit = config()["forms.max_implementations"]
     if source == "method":
         schema = method_schema(place, subject)
-        return MethodFormSession(place.describer, schema, place.objects, new_id=new_id, limit=limit)
+        return MethodFormSession(
+            place.describer, schema, place.objects, new_id=new_id, limit=limit, cloud=place.cloud_choices
+        )
     if source == "class":
         return ClassFormSession(
             place.describer,
@@ -45,6 +47,7 @@ def form_session_of(place: Place, subject: Subject, source: str, base: Mapping[s
             check=place.errors_of,
             fixed=place.fixed,
             limit=limit,
+            cloud=place.cloud_choices,
         )
     kept, _ = place.kept_for(subject.object_id) if subject.object_id else (None, None)
     return DefinitionFormSession(

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from django.db import transaction
 
 from vetro.diagnostics import Diagnostic, Text
+from vetro.forms import passwords
+from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.forms.model import Choice, Form
 from vetro.forms.placement import field_at
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed, ReviewPage, ReviewWords, Work
 from vetro.forms.sessions import review as reviewed
-from vetro.server.accounts.policy import enforce
+from vetro.model.tree import copied
+from vetro.server.accounts.policy import allows, enforce
 from vetro.server.caller import Caller
+from vetro.server.environments import plan as planning
 from vetro.server.environments import sessions
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.forms import drafts, fill, subjects
@@ -27,10 +32,13 @@ from vetro.server.forms.queries import builder_form as form_of_builder
 from vetro.server.forms.target import Place
 from vetro.server.forms.views import Choices, Finished, Shown
 from vetro.server.setup import config
+from vetro.server.tasks.models import Task
 
 Answers = Mapping[str, Any]
 #: How often a page is submitted again when another window was faster.
 _ATTEMPTS = 3
+#: Passwords that are tried until one meets the author's rules.
+_PASSWORDS = 5
 
 
 def begin(
@@ -91,12 +99,27 @@ def describe(caller: Caller, id: str, page: int | None = None) -> Shown:
     return show(opened(caller, id), page=page)
 
 
-def evaluate(caller: Caller, id: str, answers: Answers, *, page: int | None = None, partial: bool = False) -> Shown:
-    """Keeps unsent answers. What another window did meanwhile wins, without a complaint."""
-    check_answers(answers)
+def evaluate(
+    caller: Caller,
+    id: str,
+    answers: Answers,
+    *,
+    page: int | None = None,
+    partial: bool = False,
+    preset: str = "",
+    others: Mapping[int, Answers] | None = None,
+) -> Shown:
+    """Keeps unsent answers, then puts the values of a preset in. What another window did meanwhile wins, without a
+    complaint. ``others``: answers of further pages that stand on the same one."""
+    for given in (answers, *(others or {}).values()):
+        check_answers(given)
     form = opened(caller, id)
     check_page(form, page)
     work = form.form_session.evaluate(form.work, answers, page, partial=partial)
+    for number, given in (others or {}).items():
+        work = form.form_session.evaluate(work, given, number)
+    if preset:
+        work = form.form_session.preset(work, preset)
     try:
         form.keep(work)
     except FormChanged:
@@ -142,19 +165,16 @@ def back(caller: Caller, id: str, page: int) -> Shown:
 
 
 def review(caller: Caller, id: str, words: ReviewWords | None = None) -> Sequence[ReviewPage]:
-    """What was answered; ``words``: of another language."""
+    """What was answered, and of something that is edited what was there; ``words``: of another language."""
     form = opened(caller, id)
-    return reviewed(form.form_session.pages(form.work), words or ReviewWords())
+    work = form.work
+    return reviewed(form.form_session.pages(work), words or ReviewWords(), form.form_session.earlier(work))
 
 
 def finish(caller: Caller, id: str, *, revision: int | None = None) -> Finished:
     """Does what the form was for."""
     form = opened(caller, id)
-    if not form.form_session.ready(form.work):
-        page = form.form_session.page(form.work)
-        raise Invalid(
-            Text("The form is not complete yet."), hint=Text("submit the page that is due"), details={"page": page}
-        )
+    _needs_ready(form)
     return finishing.finish(caller, form.row, form.content, form.place, form.form_session, revision)
 
 
@@ -255,6 +275,86 @@ def choices(
     return Choices(fitting[offset:end], str(end) if end < len(fitting) else None)
 
 
+def plan(caller: Caller, id: str, *, again: bool = False) -> Task | None:
+    """What deploying would do once the form has done what it is for: a task whose result says it (`planned`).
+
+    Nothing is put anywhere. It is begun once for the same answers and the same draft; ``again``: in any case. None
+    where the caller may not plan, and for forms of templates and actions. Raises `Invalid` while the form is not ready,
+    and what `environments.plan` raises.
+    """
+    form = opened(caller, id)
+    _needs_ready(form)
+    known = None if again else _planned(form)
+    if known is not None or not _plannable(form):
+        return known
+    edit = finishing.edit_of(form.row, form.content, form.place, form.form_session)
+    if form.place.environment_id is None:
+        root = copied(form.place.root)
+        edit(root)
+        task = planning.of_new(caller, root)
+    else:
+        task = planning.plan(caller, form.place.environment_id, form.place.session_id or "", edit)
+    form.keep({**form.work, "plan": {"task": task.id, "draft": _draft_mark(form)}})
+    return task
+
+
+def planned(caller: Caller, id: str) -> Task | None:
+    """The plan that was begun for the form as it is; None where there is none."""
+    return _planned(opened(caller, id))
+
+
+def _planned(form: Opened) -> Task | None:
+    known = form.work.get("plan") or {}
+    if not _plannable(form) or known.get("draft") != _draft_mark(form):
+        return None
+    return Task.objects.filter(id=known["task"], project_id=form.place.project_id).first()
+
+
+def _plannable(form: Opened) -> bool:
+    adds = form.row.purpose in (FormDraft.ADD, FormDraft.EDIT) and not form.content.subject.template_id
+    return adds and allows(form.caller, "plan_environment")
+
+
+def _draft_mark(form: Opened) -> str:
+    """Which state of the draft a plan was made for."""
+    session = form.place.session
+    found = form.place.found
+    return f"{found.version if found is not None else ''} {session.id if session is not None else ''} " + (
+        session.updated.isoformat() if session is not None else ""
+    )
+
+
+def _needs_ready(form: Opened) -> None:
+    if not form.form_session.ready(form.work):
+        page = form.form_session.page(form.work)
+        raise Invalid(
+            Text("The form is not complete yet."), hint=Text("submit the page that is due"), details={"page": page}
+        )
+
+
+def password(caller: Caller, id: str, path: str, *, page: int | None = None, builder: str = "") -> str:
+    """A new password by the rules of a secret field, of the form or of one of its model builders. It is not kept.
+
+    Raises `NotFound` where there is no such field, `Invalid` where the rules are none that a random text meets.
+    """
+    form = opened(caller, id)
+    check_page(form, page)
+    due = form.form_session.page(form.work) if page is None else page
+    shown = form_of_builder(form, builder).pages[0] if builder else form.form_session.form(form.work, page).pages[due]
+    field = field_at(shown, path)
+    if field is None or not passwords.can_be_made(field):
+        raise NotFound(Text("There is no field '{path}' for a password on this page.", path=path[:255]))
+    for text in islice(passwords.candidates(field), _PASSWORDS):
+        if not isinstance(form.form_session, DefinitionFormSession):
+            return text
+        # The author's own rules are expressions, which only the definition can tell.
+        name = path.removeprefix("/").replace("~1", "/").replace("~0", "~")
+        found = form.form_session.validate(form.work, {name: text, name + SUFFIX: text}, page)
+        if not any(problem.place == path for problem in found):
+            return text
+    raise Invalid(Text("No password could be made by the rules of {label}.", label=field.label or path))
+
+
 def discard(caller: Caller, id: str) -> None:
     """Throws a form away."""
     drafts.discard(caller, id)
@@ -296,7 +396,7 @@ def _with_way_out(wanted: subjects.Wanted, chosen: str, start: Callable[[], Work
     except FormFailed as error:
         others = [name for name in (wanted.first, *wanted.others) if name != chosen]
         if others:
-            error.hint = Text("the form generated from the class can be used instead")
+            error.hint = Text("the advanced form, with everything that the class has, can be used instead")
             error.details = {**(error.details or {}), "sources": others}
         raise
 

@@ -106,7 +106,8 @@ def builder_form(form: Opened, builder: str, answers: Mapping[str, Any] | None =
     """The form of a model builder's own arguments, filled in with ``answers``. Raises `NotFound`."""
     empty = empty_builder_form(builder_schema(form, builder))
     limit = config()["forms.max_implementations"]
-    return Filler(form.place.describer, form.place.objects, limit=limit).method(empty, answers or {})
+    filler = Filler(form.place.describer, form.place.objects, limit=limit, cloud=form.place.cloud_choices)
+    return filler.method(empty, answers or {})
 
 
 def builder_schema(form: Opened, builder: str) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import count
 from typing import Any
 
@@ -90,9 +90,22 @@ def _place(
     environment_id = place.environment_id or new_environment(caller, kept.subject)
     session_id = place.session_id or sessions.open_session(caller, environment_id).id
     own = str(id_of(made))
+    edit = edit_of(row, kept, place, form_session)
+    what = "added" if row.purpose == FormDraft.ADD else "changed"
+    session, _ = drafts.change(caller, environment_id, session_id, edit, what=what, revision=revision)
+    if isinstance(form_session, DefinitionFormSession):
+        _keep(session, own, kept, form_session.result(work), work["state"])
+    stays = bool(work.get("stays"))
+    return Finished(row.purpose, environment_id, session.id, own, stay=stays)
+
+
+def edit_of(
+    row: FormDraft, kept: store.Content, place: Place, form_session: FormSession
+) -> Callable[[dict[str, Any]], None]:
+    """What puts the object of a form that is ready into the root object of a draft: a new one, or in its place."""
 
     def edit(root: dict[str, Any]) -> None:
-        nonlocal made
+        made = form_session.result(kept.work)
         if row.purpose == FormDraft.ADD:
             root["applications"] = [*applications_of(root), made]
             return
@@ -103,12 +116,7 @@ def _place(
         new = merged(kept.base, made, copied(there))
         overwrite(there, new)
 
-    what = "added" if row.purpose == FormDraft.ADD else "changed"
-    session, _ = drafts.change(caller, environment_id, session_id, edit, what=what, revision=revision)
-    if isinstance(form_session, DefinitionFormSession):
-        _keep(session, own, kept, form_session.result(work), work["state"])
-    stays = bool(work.get("stays"))
-    return Finished(row.purpose, environment_id, session.id, own, stay=stays)
+    return edit
 
 
 def _into_template(caller: Caller, row: FormDraft, kept: store.Content, made: Any) -> Finished:

@@ -15,6 +15,7 @@ from vetro.engine.host.answer import Request
 from vetro.engine.host.encryption import Seal
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.contracts import problems_of_whole
 from vetro.forms.form_source import Kept
 from vetro.forms.objects import Objects
@@ -143,6 +144,18 @@ class Place:
         except Invalid:
             return None
         return next((row for row in rows if described.name in row.class_names), None)
+
+    @cached_property
+    def cloud_choices(self) -> CloudChoices:
+        """What there is to choose of the environment's cloud, and what the project's quota leaves."""
+        region = self.root.get("region") if self.found is not None else None
+        patience = cloud_lists.Patience()
+
+        def read(source: str) -> list[Any]:
+            where = region if isinstance(region, str) else None
+            return cloud_lists.choices(self.project_id, self.environment_id or "", source, where, patience=patience)
+
+        return CloudChoices(read, lambda: cloud_lists.left(self.project_id))
 
     # -- what definitions ask ------------------------------------------------------------------------------------------
 

@@ -18,9 +18,11 @@ urlpatterns: list[Any] = [
     path("forms/<str:form>/", steps.due),
     path("forms/<str:form>/<int:number>", steps.step),
     path("forms/<str:form>/<int:number>/choices", steps.choices),
+    path("forms/<str:form>/<int:number>/password", steps.password),
     path("forms/<str:form>/switch", steps.switch),
     path("forms/<str:form>/start/<str:builder>", builders.start),
     path("forms/<str:form>/review", submit.review),
+    path("forms/<str:form>/plan", submit.plan),
     path("forms/<str:form>/finish", submit.finish),
     path("forms/<str:form>/discard", begin.discard),
 ]

@@ -48,12 +48,32 @@ class Answers(Given):
     partial: bool = Field(False, description="What is missing stays as it is.")
 
 
+class Typed(Answers):
+    """Answers of one page that are not sent yet, and values to fill in."""
+
+    preset: str = Field("", max_length=64, description="Name of one of the form's `presets`, which is put in then.")
+
+
 class ToCheck(Given):
     """Answers of one page that are only looked at."""
 
     answers: dict[str, Any]
     page: int | None = Field(None, ge=0, le=10_000)
     path: Short | None = Field(None, description="Only what is wrong there and below. " + _PATHS)
+
+
+class Wanted(Given):
+    """The field that a password is wanted for."""
+
+    path: Short = Field(description=_PATHS)
+    page: int | None = Field(None, ge=0, le=10_000, description="Default: the page that is due.")
+    builder: Short = Field("", description="The field is one of the form of this model builder.")
+
+
+class Password(Schema):
+    """A password that nobody keeps yet."""
+
+    password: str
 
 
 class Back(Given):
@@ -141,6 +161,8 @@ class Row(Schema):
     label: str
     text: str
     path: str
+    own: bool = Field(description="It is other than what the form suggests.")
+    before: str | None = Field(None, description="Of what an edit changes: what was there.")
 
 
 class ReviewPageShown(Schema):
@@ -238,10 +260,13 @@ def discard(request: HttpRequest, form_id: str) -> Answer:
 
 
 @routes.add("POST", "/forms/{form_id}/evaluate", "evaluateForm", "use_forms", FormShown)
-def evaluate(request: HttpRequest, form_id: str, given: Answers) -> Any:
+def evaluate(request: HttpRequest, form_id: str, given: Typed) -> Any:
     """Keeps what was typed so far, computes what depends on it, and complains about nothing."""
-    shown = form_session.evaluate(who(request), form_id, given.answers, page=given.page, partial=given.partial)
-    return form_json(shown)
+    return form_json(
+        form_session.evaluate(
+            who(request), form_id, given.answers, page=given.page, partial=given.partial, preset=given.preset
+        )
+    )
 
 
 @routes.add("POST", "/forms/{form_id}/validate", "validateForm", "use_forms", Problems)
@@ -266,9 +291,25 @@ def back(request: HttpRequest, form_id: str, given: Back) -> Any:
 @routes.add("GET", "/forms/{form_id}/review", "reviewForm", "use_forms", Review)
 def review(request: HttpRequest, form_id: str) -> Any:
     """All answers as text, secrets as dots."""
-    names = ("label", "text", "path")
     pages = form_session.review(who(request), form_id)
-    return {"pages": [{"title": one.title, "rows": [dict(zip(names, row)) for row in one.rows]} for one in pages]}
+    return {
+        "pages": [
+            {
+                "title": one.title,
+                "rows": [
+                    {
+                        "label": label,
+                        "text": text,
+                        "path": path,
+                        "own": path in one.own,
+                        "before": (one.before or {}).get(path),
+                    }
+                    for label, text, path in one.rows
+                ],
+            }
+            for one in pages
+        ]
+    }
 
 
 @routes.add("POST", "/forms/{form_id}/finish", "finishForm", "use_forms", FinishedShown)
@@ -307,3 +348,10 @@ def choices(request: HttpRequest, form_id: str, asked: Annotated[ChoicesQuery, Q
     """What can be chosen for a field, by search."""
     found = form_session.choices(who(request), form_id, asked.path, **asked.dict(exclude={"path"}))
     return page([asdict(item) for item in found.items], None, found.next)
+
+
+@routes.add("POST", "/forms/{form_id}/password", "makePassword", "use_forms", Password)
+def password(request: HttpRequest, form_id: str, given: Wanted) -> Any:
+    """A new password by the rules of a secret field. It counts once it is sent as an answer."""
+    text = form_session.password(who(request), form_id, given.path, page=given.page, builder=given.builder)
+    return {"password": text}

@@ -97,9 +97,45 @@ function reveal(target) {
   target.scrollIntoView({ block: "center" });
 }
 
+/** Puts a new password into an input and the one that confirms it, and shows it: nobody has seen it yet. */
+async function generate(button) {
+  const input = document.getElementById(button.dataset.vGenerate);
+  const data = new FormData();
+  data.set("path", button.dataset.path);
+  data.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+  const url = new URL(form.dataset.choices, location.href);
+  url.pathname = url.pathname.replace(/choices$/, "password");
+  button.disabled = true;
+  try {
+    const answer = await fetch(url, { method: "POST", body: data, headers: { "HX-Request": "true" } });
+    if (!answer.headers.get("Content-Type")?.startsWith("application/json")) return say(input, TEXTS.no_password);
+    const { password } = await answer.json();
+    const name = input.name.slice(input.name.indexOf(".") + 1);
+    const again = [...form.elements].filter((other) => other.dataset?.vConfirms && other.dataset.vConfirms === name);
+    for (const one of [input, ...again]) {
+      one.value = password;
+      say(one, "");
+      show(one, true);
+      one.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  } catch {
+    say(input, TEXTS.no_password);
+  } finally {
+    button.disabled = false;
+    input.focus();
+  }
+}
+
+/** Shows what stands in a secret input, or hides it. */
+function show(input, visible) {
+  input.type = visible ? "text" : "password";
+  const button = document.querySelector(`[data-v-reveal="${input.id}"]`);
+  button?.setAttribute("aria-pressed", String(visible));
+}
+
 /** Puts into use what only scripts can do. */
 function awaken(root) {
-  for (const element of root.querySelectorAll("[data-v-open][hidden], [data-v-reveal][hidden], vetro-search[hidden]")) element.hidden = false;
+  for (const element of root.querySelectorAll("[data-v-open][hidden], [data-v-reveal][hidden], [data-v-generate][hidden], vetro-search[hidden]")) element.hidden = false;
 }
 
 const input_of = (place) => place.matches("input, select, textarea") ? place : place.querySelector("[id$='-i'], button") ?? place;
@@ -110,6 +146,17 @@ function follow(hash) {
   if (!place || !form?.contains(place)) return false;
   reveal(input_of(place));
   return true;
+}
+
+/** What in a drawer has to be filled in still, said on its card. */
+function missing(drawer) {
+  const card = document.querySelector(`[data-v-missing="${drawer.id}"]`);
+  if (!card) return;
+  const empty = [...drawer.querySelectorAll("[id$='-i'][required]")].filter((input) => input.type !== "checkbox" && input.value === "" && !field(input).closest("[hidden]"));
+  const names = empty.map((input) => [...(input.labels ?? [])].map((label) => label.firstChild?.textContent.trim()).find(Boolean) ?? input.getAttribute("aria-label"));
+  card.textContent = names.length ? `${TEXTS.missing} ${names.join(", ")}` : "";
+  const around = drawer.parentElement.closest("dialog");
+  if (around) missing(around);
 }
 
 class Search extends HTMLElement {
@@ -178,6 +225,7 @@ if (form) {
   form.noValidate = true;
   awaken(form);
   document.addEventListener("htmx:afterSwap", (event) => awaken(event.target));
+  form.addEventListener("close", (event) => event.target.localName === "dialog" && missing(event.target), true);
   // Old browsers' bubbles cannot reach inputs in closed drawers: we say it ourselves.
   form.addEventListener("submit", (event) => {
     const what = event.submitter?.value ?? "next";
@@ -193,14 +241,14 @@ if (form) {
     if (event.target.matches("[id$='-i']") && field(event.target).classList.contains("wrong")) say(event.target, wrong(event.target));
   });
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("[data-v-open], [data-v-close], [data-v-reveal], #summary a");
+    const button = event.target.closest?.("[data-v-open], [data-v-close], [data-v-reveal], [data-v-generate], #summary a");
     if (!button) return;
     if (button.dataset.vOpen) document.getElementById(button.dataset.vOpen).showModal();
     else if (button.dataset.vClose !== undefined) button.closest("dialog").close();
+    else if (button.dataset.vGenerate) generate(button);
     else if (button.dataset.vReveal) {
       const input = document.getElementById(button.dataset.vReveal);
-      input.type = input.type === "password" ? "text" : "password";
-      button.setAttribute("aria-pressed", String(input.type === "text"));
+      show(input, input.type === "password");
     } else if (follow(button.hash)) event.preventDefault();
   });
   const summary = document.getElementById("summary");

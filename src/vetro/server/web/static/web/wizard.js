@@ -13,7 +13,9 @@ const notices = document.getElementById("notices");
 
 const marks = () => Object.fromEntries([...form.querySelectorAll("[data-mark]")].map((e) => [e.id, e.dataset.mark]));
 const value = (input) => (input.type === "checkbox" ? input.checked : input.value);
-const values = () => new Map([...form.elements].filter((e) => e.name && e.type !== "hidden" && e.localName !== "button").map((e) => [e.name + e.type, value(e)]));
+//: Boxes of one list have one name.
+const key = (input) => input.name + input.type + (input.type === "checkbox" ? input.value : "");
+const values = () => new Map([...form.elements].filter((e) => e.name && e.type !== "hidden" && e.localName !== "button").map((e) => [key(e), value(e)]));
 const path = (input) => "/" + input.name.slice(input.name.indexOf(".") + 1);
 
 function matters(input) {
@@ -90,11 +92,11 @@ function apply(parts, before) {
   for (const [id, html] of Object.entries(parts)) {
     const old = document.getElementById(id);
     if (!old) continue;
-    const typed = new Map([...old.querySelectorAll("input, select, textarea")].filter((e) => e.name && e.type !== "hidden" && before.get(e.name + e.type) !== value(e)).map((e) => [e.name + e.type, value(e)]));
+    const typed = new Map([...old.querySelectorAll("input, select, textarea")].filter((e) => e.name && e.type !== "hidden" && before.get(key(e)) !== value(e)).map((e) => [key(e), value(e)]));
     old.outerHTML = html;
     const fresh = document.getElementById(id);
     for (const input of fresh.querySelectorAll("input, select, textarea")) {
-      const was = typed.get(input.name + input.type);
+      const was = typed.get(key(input));
       if (was === undefined) continue;
       if (input.type === "checkbox") input.checked = was;
       else input.value = was;

@@ -60,22 +60,21 @@ def _unchanged(env_page: EnvironmentPage, row: Task) -> bool:
 
 def _shown(env_page: EnvironmentPage, plan: Mapping[str, Any]) -> dict[str, Any]:
     labels = {**env_page.labels(), **{item["id"]: item["name"] for item in plan["objects"] if item["name"]}}
-    stacks = [
-        {
-            **stack,
-            "colour": LOOKS[stack["what"]][0],
-            "icon": LOOKS[stack["what"]][1],
-            "resources": [
-                {**item, "colour": LOOKS[item["what"]][0], "icon": LOOKS[item["what"]][1]}
-                for item in stack["resources"]
-            ],
-        }
-        for stack in plan["stacks"]
-    ]
     masked = [_masked(env_page, item) for item in plan["objects"]]
     objects = [shown_change(item, labels) for item in masked if item["properties"] or item["what"] != "changed"]
     counts = {what: sum(1 for item in objects if item["what"] == what) for what in ("created", "changed", "destroyed")}
-    return {**plan, "objects": objects, "stacks": stacks, "counts": counts}
+    return {**outside(plan), "objects": objects, "counts": counts}
+
+
+def outside(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan whose stacks and resources have colours and pictures."""
+
+    def looking(item: Mapping[str, Any]) -> dict[str, Any]:
+        colour, icon = LOOKS[item["what"]][:2]
+        return {**item, "colour": colour, "icon": icon}
+
+    stacks = [{**looking(stack), "resources": list(map(looking, stack["resources"]))} for stack in plan["stacks"]]
+    return {**plan, "stacks": stacks}
 
 
 def _masked(env_page: EnvironmentPage, item: Mapping[str, Any]) -> dict[str, Any]:

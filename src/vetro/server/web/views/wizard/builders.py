@@ -17,8 +17,7 @@ from vetro.server.web.views.wizard import begin, ended_forms
 from vetro.server.web.views.wizard.control import every, top
 from vetro.server.web.views.wizard.controls import builder_groups
 from vetro.server.web.views.wizard.input import changed, read
-from vetro.server.web.views.wizard.names import element_id
-from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, wanted
+from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, told_problems, wanted
 from vetro.server.web.views.wizard.words import around, script_texts
 
 
@@ -46,14 +45,14 @@ def start(request: HttpRequest, caller: Caller, form: str, builder: str) -> Http
     groups = builder_groups(asked.pages[0])
     if do != "next" and is_htmx(request):
         return parts(request, groups, told, moved_in(do, place))
-    known = {control.path for control in every(top(groups))}
+    known = {control.path: control for control in every(top(groups))}
     context = {
         "shown": shown,
         "builder": next((choice for choice in shown.builders if choice.value == builder), None),
         "asked": asked,
         "groups": groups,
-        "problems": [(p, element_id(p.place) if p.place in known else "") for p in problems_in(asked.pages[0])],
-        **around(shown),
+        "problems": told_problems(problems_in(asked.pages[0]), known),
+        **around(caller, shown),
         "texts": json.dumps(script_texts()),
     }
     return render(request, "wizard/builder.html", context, status)

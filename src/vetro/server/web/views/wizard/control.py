@@ -59,7 +59,11 @@ class Control:
     creates: list[tuple[str, str]] = _made(default_factory=list)
     #: Name of the input that takes a secret away.
     gone: str = ""
+    #: Whether a password can be made for it.
+    made_up: bool = False
     class_name: str = ""
+    #: Of an object that is folded: what in it has to be filled in still.
+    missing: Sequence[str] = ()
     mark: str = ""
 
     @property

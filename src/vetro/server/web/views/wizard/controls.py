@@ -17,13 +17,14 @@ from django.utils.translation import gettext as _
 from vetro.forms import entry
 from vetro.forms.fill import ENTRIES as ENTRIES_SECTION
 from vetro.forms.model import Choice, Field, Page, Picker, Section
+from vetro.forms.passwords import can_be_made
 from vetro.model.header import header_of, label_of, label_of_type
 from vetro.model.paths import pointer
 from vetro.server.web.views.wizard.attributes import attributes_of
-from vetro.server.web.views.wizard.control import Control, Group, Option
+from vetro.server.web.views.wizard.control import Control, Group, Option, every, top
 from vetro.server.web.views.wizard.defaults import with_default
 from vetro.server.web.views.wizard.input import NULL, SAME, SET, UNSET
-from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, element_id, name_of
+from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, TICKED, element_id, name_of
 from vetro.server.web.views.wizard.translations import spoken
 
 #: More choices than these are searched, not scrolled through.
@@ -98,6 +99,7 @@ class _Maker:
         made.template = "secret"
         if item.kind in ("text", "json", "map", "list", "object", "tuple"):
             made.template = "secret_long"
+        made.made_up = can_be_made(item) and not item.confirms
         if item.answered and item.value is not None:
             made.hidden.append((f"{KEPT}.{made.place}", json.dumps(item.value)))
             if item.nullable or not item.required:
@@ -126,7 +128,7 @@ class _Maker:
             first.append(Option(chosen, str(value), True))
         made.template = "select"
         made.options = [(None, first), *_grouped(item.choices, listed)]
-        if item.choices_source or len(listed) > SEARCHED:
+        if len(listed) > SEARCHED:
             made.search = "choices"
 
     def _reference(self, made: Control) -> None:
@@ -146,6 +148,7 @@ class _Maker:
             made.class_name = label_of_type(header.get("type"))
             made.hidden.append((f"{HEADER}.{made.place}", json.dumps(header)))
             made.groups = self.groups(made.field.sections, made.path, "/" + made.place)
+            made.missing = [one.field.label for one in every(top(made.groups)) if _is_missing(one)]
         made.options = _picks(
             picker, None if isinstance(value, Mapping) else value, made.class_name, required=made.field.required
         )
@@ -157,6 +160,9 @@ class _Maker:
     def _list(self, made: Control) -> None:
         item = made.field
         made.template, made.single = "list", False
+        if _is_set(item):
+            self._set(made)
+            return
         rows = [row for section in item.sections for row in section.fields]
         made.hidden.append((f"{ITEMS}.{made.place}", _there(item)))
         fixed = len(item.leading) if item.kind == "tuple" else 0
@@ -173,6 +179,20 @@ class _Maker:
             made.add = _do("add", made.place, _blank(template))
 
     _tuple = _list
+
+    def _set(self, made: Control) -> None:
+        """Choices of which any number is ticked."""
+        item = made.field
+        assert item.items is not None
+        made.template = "checks"
+        held = list(map(_as_json, item.value or ())) if item.answered else []
+        made.hidden.append((f"{TICKED}.{made.place}", _there(item)))
+        listed = [
+            Option(text, choice.label, text in held, choice.disabled and text not in held)
+            for choice in item.items.choices
+            for text in (_as_json(choice.value),)
+        ]
+        made.options = _grouped(item.items.choices, listed)
 
     def _map(self, made: Control) -> None:
         item = made.field
@@ -193,6 +213,26 @@ class _Maker:
             made.add = _do("add", made.place, {"key": item.items.initial or ""})
 
     _object = _map
+
+
+def _is_set(item: Field) -> bool:
+    """Whether a list is one of choices, of which each may be taken once: boxes say that better than items.
+
+    A list in an order of its own stays a list.
+    """
+    items = item.items
+    if item.kind != "list" or items is None or items.kind != "choice" or items.nullable:
+        return False
+    known = [_as_json(choice.value) for choice in items.choices]
+    held = list(map(_as_json, (item.value if item.answered else item.initial) or ()))
+    return 0 < len(known) <= SEARCHED and held == [text for text in known if text in held]
+
+
+def _is_missing(control: Control) -> bool:
+    item = control.field
+    if not (item.required and item.enabled and control.shown and control.single):
+        return False
+    return item.kind != "boolean" and _value(item) in (None, "")
 
 
 def _value(item: Field) -> Any:
@@ -251,9 +291,9 @@ def _picks(picker: Picker, value: Any, class_name: str, *, required: bool) -> li
     first = [Option("", _("Choose…") if required else _("Not set"), value is None and not class_name)]
     if class_name:
         first.append(Option(SAME, _("New: %s") % class_name, True))
-    there = [Option(f"={c.value}", c.label, c.value == value, c.disabled) for c in picker.existing]
+    there = [Option(f"={c.value}", _known_as(c), c.value == value, c.disabled) for c in picker.existing]
     if value is not None and not any(option.selected for option in there):
-        there.append(Option(f"={value}", str(value), True))
+        there.append(Option(f"={value}", _("An object that is not there any more"), True))
     new = [Option(f"+{c.value}", _("New: %s") % c.label, False, c.disabled) for c in picker.types]
     found: list[tuple[str | None, Sequence[Option]]] = [(None, first)]
     if there:
@@ -261,6 +301,13 @@ def _picks(picker: Picker, value: Any, class_name: str, *, required: bool) -> li
     if new:
         found.append((_("Create"), new))
     return found
+
+
+def _known_as(choice: Choice) -> str:
+    """The name of an object, and its class, unless that is in the name already."""
+    if not choice.group or choice.group.casefold() in choice.label.casefold():
+        return choice.label
+    return f"{choice.label} ({choice.group})"
 
 
 def _mark(made: Control) -> str:

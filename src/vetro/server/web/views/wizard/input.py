@@ -19,7 +19,7 @@ from vetro.forms.model import Field, Kind, flaw
 from vetro.model.paths import ABSENT, child, pointer, steps_of
 from vetro.model.secrets import is_mark
 from vetro.server.errors import Invalid
-from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, TEXT
+from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, TEXT, TICKED
 
 _KINDS: Final[Mapping[str, Kind]] = {
     "s": "string", "i": "integer", "n": "number", "b": "boolean", "c": "choice", "r": "reference", "j": "json",
@@ -70,6 +70,12 @@ def read(sent: QueryDict, *, final: bool = False) -> Read:
     reader = _Reader(final)
     answers = reader.fields(root, "")
     return Read(answers, root, reader.problems, reader.picked)
+
+
+def answers_below(told: Read, name: str) -> dict[str, Any]:
+    """The answers that were sent for places below one of the page."""
+    node = told.tree.below.get(name)
+    return {} if node is None else _Reader(False).fields(node, "")
 
 
 def changed(told: Read, do: str, place: str, blank: Any) -> dict[str, Any]:
@@ -155,6 +161,9 @@ class _Reader:
                 return {NULL: None, SET: []}.get(marker, ABSENT)
             items = [self._value(node.below.get(key, Node()), path + pointer(i)) for i, key in enumerate(keys)]
             return [None if item is ABSENT else item for item in items]
+        if TICKED in texts:
+            marker, *ticked = texts[TICKED]
+            return [_json(text) for text in ticked] if ticked else {NULL: None, SET: []}.get(marker, ABSENT)
         if ENTRIES in texts:
             return self._entries(node, path)
         if KEPT in texts:

@@ -20,8 +20,8 @@ LETTERS: Final = {
 #: A text that the form itself reads: what pages of definitions take.
 TEXT: Final = "t"
 #: What is around values: items of a list, entries of a map, header of an object, key of an entry, marker of a secret
-#: that is kept, and that it shall go.
-ITEMS, ENTRIES, HEADER, KEY, KEPT, GONE = "l", "m", "o", "x", "k", "z"
+#: that is kept, and that it shall go; what is ticked of a list of choices.
+ITEMS, ENTRIES, HEADER, KEY, KEPT, GONE, TICKED = "l", "m", "o", "x", "k", "z", "q"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9]")
 

@@ -16,14 +16,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import get_template
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
 from vetro.server.errors import Invalid
 from vetro.server.forms import form_session, media
 from vetro.server.forms.views import Shown
-from vetro.server.web.logos import logos_of
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin, ended_forms
+from vetro.server.web.views.wizard import begin, ended_forms, last_step, presets
 from vetro.server.web.views.wizard import submit as ending
 from vetro.server.web.views.wizard.control import Control, Group, every, top
 from vetro.server.web.views.wizard.controls import groups_of
@@ -56,6 +56,8 @@ def step(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpRe
         shown = form_session.describe(caller, form, number - 1)
     except (FormFailed, Invalid):  # nobody got there yet: what is due says more
         return go(request, f"/app/forms/{form}/")
+    if shown.page and shown.page == last_step.of(shown):
+        return go(request, f"/app/forms/{form}/{number - 1}")
     return _render(request, caller, shown)
 
 
@@ -94,18 +96,33 @@ def choices(request: HttpRequest, caller: Caller, form: str, number: int) -> Htt
     return JsonResponse({"items": made, "more": more})
 
 
+@page("POST", rule="use_forms")
+@ended_forms.of_form
+def password(request: HttpRequest, caller: Caller, form: str, number: int) -> HttpResponse:
+    """A new password for a secret field, as JSON for the script: {password}. Nothing on this side remembers it."""
+    builder = request.GET.get("builder", "")
+    where = None if builder else number - 1
+    text = form_session.password(caller, form, request.POST.get("path", ""), page=where, builder=builder)
+    return JsonResponse({"password": text}, headers={"Cache-Control": "no-store"})
+
+
 def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpResponse:
     do, place, more = wanted(request.POST.get("do", "next"))
     here = f"/app/forms/{form}/{at + 1}"
     told = read(request.POST, final=do == "next")
     answers = changed(told, do, place, more.get("blank")) if do in MOVES else told.answers
+    last, own = last_step.taken(request.POST, told)
     try:
         if do == "next" and not told.problems and not told.picked:
             shown = form_session.submit(caller, form, answers, page=at)
+            if last is not None and shown.outcome == "next" and shown.page == last:
+                shown = form_session.submit(caller, form, own, page=last)
             if shown.outcome == "ready" and shown.purpose in ("action", "static"):
                 return ending.end(request, caller, shown)
             return go(request, here if shown.outcome == "invalid" else _after(shown))
-        shown = form_session.evaluate(caller, form, answers, page=at)
+        preset = str(more.get("name", "")) if do == "preset" else ""
+        others = {} if last is None else {last: own}
+        shown = form_session.evaluate(caller, form, answers, page=at, preset=preset, others=others)
     except FormFailed as error:
         return begin.failed(request, error, form=form)
     if do == "next" and told.problems:
@@ -118,7 +135,8 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
         return begin.nested(request, caller, shown, str(more.get("package", "")), place)
     if is_htmx(request):
         moved = moved_in(do, place)
-        return parts(request, _groups(shown), told, moved)
+        bar = {"presets": presets.bar(shown)} if shown.form.presets else {}
+        return parts(request, _groups(shown), told, moved, bar)
     return go(request, f"{here}#{element_id('/' + place)}" if place else here)
 
 
@@ -135,14 +153,15 @@ def wanted(text: str) -> tuple[str, str, Mapping[str, Any]]:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or found.get("do") not in (*MOVES, "create"):
+    if not isinstance(found, dict) or found.get("do") not in (*MOVES, "create", "preset"):
         raise Invalid(_("This button does not say what it does."), hint=_("Load the page again."))
     return str(found["do"]), str(found.get("at", "")), found
 
 
 def _after(shown: Shown) -> str:
     ready = shown.outcome == "ready" and shown.purpose not in ("action", "static")
-    return f"/app/forms/{shown.id}/{'review' if ready else shown.page + 1}"
+    number = shown.page if shown.page == last_step.of(shown) else shown.page + 1
+    return f"/app/forms/{shown.id}/{'review' if ready else number}"
 
 
 def _groups(shown: Shown) -> list[Group]:
@@ -152,6 +171,8 @@ def _groups(shown: Shown) -> list[Group]:
 def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
     groups = _groups(shown)
     told = begin.about(request, shown.id)
+    last = last_step.of(shown)
+    tail = last_step.below(caller, shown)
     pages = [
         {
             "number": i + 1,
@@ -160,25 +181,23 @@ def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
             "done": i in shown.pages_done or i == shown.page,
         }
         for i, page in enumerate(shown.form.pages)
+        if i != last
     ]
-    controls = [control for control in every(top(groups)) if control.shown]
-    known = {control.path for control in controls}
-    logos = logos_of(caller, [shown.package["fqn"]]) if shown.package is not None else {}
+    controls = [control for control in every(top([*groups, *tail.groups])) if control.shown]
+    known = {control.path: control for control in every(top([*groups, *tail.groups]))}
     scripts, styles = _media(top(groups))
     context = {
         "shown": shown,
         "told": told,
         "page": shown.form.pages[shown.page],
         "pages": pages,
-        "groups": groups,
+        **presets.around(shown, groups),
         "needs": any(control.field.required for control in controls),
         "empty": not controls,
-        "problems": [
-            (problem, element_id(problem.place) if problem.place in known else "") for problem in shown.problems
-        ],
-        **around(shown),
+        "problems": told_problems([*shown.problems, *tail.problems], known),
+        "tail": tail,
+        **around(caller, shown),
         "out": begin.way_out(shown, told),
-        "logo": next(iter(logos.values()), ""),
         "depends": json.dumps(sorted({path for control in top(groups) for path in control.field.depends_on})),
         "texts": json.dumps(script_texts()),
         "plain": shown.source == "definition",
@@ -186,6 +205,18 @@ def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
         "styles": styles,
     }
     return render(request, "wizard/step.html", context)
+
+
+def told_problems(problems: Sequence[Diagnostic], known: Mapping[str, Control]) -> list[tuple[Diagnostic, str, str]]:
+    """(problem, id of its field, what people call that); empty for what belongs to none of the ``known`` controls."""
+    made = []
+    for problem in problems:
+        steps = problem.place.split("/")[1:]
+        around = [known.get("/" + "/".join(steps[:n])) for n in range(1, len(steps) + 1)]
+        names = [control.field.label for control in around if control is not None and control.field.label]
+        target = around[-1] if around else None
+        made.append((problem, target.id if target is not None and target.shown else "", " / ".join(names)))
+    return made
 
 
 def _media(controls: Any) -> tuple[list[str], list[str]]:
@@ -200,9 +231,11 @@ def _media(controls: Any) -> tuple[list[str], list[str]]:
     return found[0], found[1]
 
 
-def parts(request: HttpRequest, groups: Sequence[Group], told: Read, moved: str) -> HttpResponse:
+def parts(
+    request: HttpRequest, groups: Sequence[Group], told: Read, moved: str, bar: Mapping[str, str] | None = None
+) -> HttpResponse:
     """The controls that look different from those that the browser has: {parts: {id: HTML}, reload}. ``moved``: place
-    of the list or map whose items have changed places."""
+    of the list or map whose items have changed places. ``bar``: what else may look different, by id."""
     try:
         have = json.loads(request.POST.get("have", "{}"))
     except (ValueError, RecursionError):
@@ -219,7 +252,7 @@ def parts(request: HttpRequest, groups: Sequence[Group], told: Read, moved: str)
     made |= {control.id: control for control in every(top(groups)) if moved and control.place == moved}
     template = get_template("web/fields/field.html")
     texts = {id: template.render({"f": control}) for id, control in made.items()}
-    return JsonResponse({"parts": texts, "reload": reload})
+    return JsonResponse({"parts": {**texts, **(bar or {})}, "reload": reload})
 
 
 def _compare(control: Control, have: Mapping[str, Any], made: dict[str, Control]) -> bool:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
-from vetro.forms.sessions import FormFailed
+from vetro.diagnostics import decode_messages
+from vetro.forms.sessions import FormFailed, ReviewPage
+from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy as deploying
-from vetro.server.errors import Conflict, Invalid, ServiceError
+from vetro.server.errors import Conflict, Invalid, NotFound, ServiceError
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
-from vetro.server.web.page import go, page, render
+from vetro.server.tasks.models import Task
+from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.catalog import recent
-from vetro.server.web.views.wizard import begin, ended_forms
-from vetro.server.web.views.wizard.names import element_id
+from vetro.server.web.views.environments.plan import outside
+from vetro.server.web.views.wizard import begin, ended_forms, last_step
 from vetro.server.web.views.wizard.words import around, review_words, step_title
 
 
@@ -37,6 +42,23 @@ def finish(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     if shown.outcome != "ready":
         return go(request, f"/app/forms/{form}/{shown.page + 1}")
     return end(request, caller, shown, deploy=request.POST.get("then") == "deploy")
+
+
+@page("GET", "POST", rule="use_forms")
+@ended_forms.of_form
+def plan(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
+    """What deploying would do once the form is sent: POST finds it out, GET says how far that is."""
+    shown = form_session.describe(caller, form)
+    try:
+        task = form_session.plan(caller, form) if request.method == "POST" else form_session.planned(caller, form)
+        about = _planned(task)
+    except NotFound:
+        raise
+    except ServiceError as error:  # the form can be sent all the same
+        about = {"problem": error}
+    if not is_htmx(request):
+        return go(request, f"/app/forms/{form}/review")
+    return render(request, "wizard/plan.html", {"shown": shown, **about})
 
 
 def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = False) -> HttpResponse:
@@ -91,21 +113,46 @@ def _back(request: HttpRequest, caller: Caller, into: tuple[str, int, str], obje
 
 
 def _review(request: HttpRequest, caller: Caller, shown: Shown, problem: ServiceError | None = None) -> HttpResponse:
+    reviewed = form_session.review(caller, shown.id, review_words())
+    last = last_step.of(shown)
     pages = [
         {
             "title": step_title(shown.form.pages[number], number, shown.source),
-            "number": number + 1,
-            "rows": [(label, text, element_id("/" + path[1:].split("/", 1)[0])) for label, text, path in found.rows],
+            "number": number if number == last else number + 1,
+            **_rows(found),
         }
-        for number, found in enumerate(form_session.review(caller, shown.id, review_words()))
+        for number, found in enumerate(reviewed)
     ]
     told = begin.about(request, shown.id)
+    known = _planned(form_session.planned(caller, shown.id)) if shown.outcome == "ready" else {}
     context = {
         "shown": shown,
         "told": told,
-        "pages": [found for found in pages if found["rows"]],
+        "pages": [found for found in pages if found["rows"] or found["rest"]],
+        "edits": any(found.before is not None for found in reviewed),
+        "unchanged": all(found.before == {} for found in reviewed),
         "problem": problem,
-        **around(shown),
+        "may_plan": shown.template_id is None and allows(caller, "plan_environment"),
+        **known,
+        **around(caller, shown),
         "out": begin.way_out(shown, told),
     }
     return render(request, "wizard/review.html", context, 200 if problem is None else problem.status)
+
+
+def _planned(task: Task | None) -> dict[str, Any]:
+    """What a page shows of a plan."""
+    if task is None:
+        return {}
+    final, plan = task.state in Task.FINAL, None
+    if task.state == "done" and isinstance(task.result, dict):
+        plan = outside(decode_messages(task.result))
+    nothing = plan is not None and not (plan["stacks"] or plan["servers"] or plan["scripts"])
+    return {"task": task, "final": final, "plan": plan, "nothing": nothing, "error": decode_messages(task.error)}
+
+
+def _rows(found: ReviewPage) -> dict[str, Any]:
+    """``rows`` that count: (label, text, what was there or None); ``rest``: what is as it was, or as suggested."""
+    counts = found.own if found.before is None else found.before.keys()
+    rows = [(label, text, (found.before or {}).get(path)) for label, text, path in found.rows if path in counts]
+    return {"rows": rows, "rest": [(label, text) for label, text, path in found.rows if path not in counts]}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from vetro.forms.dynamic.definition import BUILT_IN_FORM
 from vetro.forms.model import Page
 from vetro.forms.sessions import ReviewWords
+from vetro.forms.titles import title_of
+from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment, Template
 from vetro.server.forms.views import Shown
+from vetro.server.web.logos import logos_of
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[^\W\d_][^\W\dA-Z_]*|\d+")
 #: Names of steps that say nothing.
 _NO_NAMES = frozenset(("form", "page", "step"))
 
@@ -32,6 +34,8 @@ def script_texts() -> dict[str, str]:
         "pattern": _("This does not have the form that is wanted."),
         "confirms": _("The two entries are not the same."),
         "unique": _("Another entry has this name."),
+        "missing": _("Missing:"),
+        "no_password": _("No password could be made. Type one."),
         "saving": _("Saving…"),
         "saved": _("Saved"),
         "unsaved": _("Not saved. Trying again…"),
@@ -54,11 +58,9 @@ def step_title(page: Page, number: int, source: str) -> str:
 
 def named(name: str) -> str:
     """The name of a step in words; empty for one that says nothing."""
-    words = _WORDS.findall(name)
-    if not words or words[0].casefold() in _NO_NAMES:
-        return ""
-    first, *rest = (word if word.isupper() and len(word) > 1 else word.lower() for word in words)
-    return " ".join((first[:1].upper() + first[1:], *rest))
+    title = title_of(name)
+    says_something = any(character.isalnum() for character in name) and title.split()[0].casefold() not in _NO_NAMES
+    return title if says_something else ""
 
 
 def review_words() -> ReviewWords:
@@ -66,12 +68,14 @@ def review_words() -> ReviewWords:
     return ReviewWords(_("yes"), _("no"), _("new {name}"))
 
 
-def around(shown: Shown) -> dict[str, tuple[str, str] | None]:
-    """(id, name) of the environment, or of the template, that a form is for."""
+def around(caller: Caller, shown: Shown) -> dict[str, Any]:
+    """(id, name) of the environment, or of the template, that a form is for, and the logo of its package."""
     environments, templates = Environment.objects.filter(id=shown.environment_id), Template.objects.none()
     if shown.template_id is not None:
         templates = Template.objects.filter(id=shown.template_id)
+    logos = logos_of(caller, [shown.package["fqn"]]) if shown.package is not None else {}
     return {
         "environment": environments.values_list("id", "name").first() if shown.environment_id is not None else None,
         "template": templates.values_list("id", "name").first(),
+        "logo": next(iter(logos.values()), ""),
     }
