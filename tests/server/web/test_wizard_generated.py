@@ -45,7 +45,9 @@ Properties:
   friend: {Contract: $.class(Shop).notOwned()}
 Methods:
   deploy:
-    Body: []
+    Body:
+      If: $.instance != null
+      Then: $.instance.deploy()
 """
 
 
@@ -75,6 +77,18 @@ def test_a_class_becomes_a_form_that_people_understand(
     assert page.inputs()["s!.title"] == ["Corner"]
     answer = page.keep(seats="7")
     assert "those of no preset" in answer["parts"]["presets"]
+    # What deploying does stands in the review as soon as it is found out; a change without effect outside says so.
+    review = page.send(title="Corner", seats="7")
+    where, htmx = review.url.replace("review", "plan"), {"hx-request": "true"}
+    assert f'hx-post="{where}" hx-trigger="load"' in review.text, plain(review.text)
+    begun = client.post(where, headers=htmx).content.decode()
+    assert f'hx-get="{where}" hx-trigger="every 1s"' in begun and Task.objects.filter(kind="plan").count() == 1
+    assert drain() == 1
+    found = client.get(where, headers=htmx).content.decode()
+    assert "data-nothing" in found and "Nothing outside changes." in found and "every 1s" not in found
+    client.post(where, headers=htmx)
+    assert Task.objects.filter(kind="plan").count() == 1 and not services(ann, environment)
+    page = opened(client, page.url)
     # A server: sizes by size, the image that there is chosen already, and what is missing said on the card.
     kind = re.findall(r'value="(\+io.murano.resources.LinuxMuranoInstance[^"]*)"', page.text)[0]
     page = opened(client, page.send("keep", instance=kind, seats="7").url)
@@ -98,17 +112,10 @@ def test_a_class_becomes_a_form_that_people_understand(
     smallest = unescape(flavors[0][0])
     review = again.send(title="Corner", pin="AB123456", instance__name="front", instance__flavor=smallest)
     assert review.url.endswith("/review"), plain(review.text)
-    # What deploying does stands there as soon as it is found out; the form waits for nothing.
-    where = review.url.replace("review", "plan")
-    htmx = {"hx-request": "true"}
-    assert f'hx-post="{where}" hx-trigger="load"' in review.text
-    begun = client.post(where, headers=htmx).content.decode()
-    assert f'hx-get="{where}" hx-trigger="every 1s"' in begun and Task.objects.filter(kind="plan").count() == 1
-    assert drain() == 1
-    found = plain(client.get(where, headers=htmx).content.decode())
-    assert "created" in found and "front" in found and "every 1s" not in found, found
     client.post(where, headers=htmx)
-    assert Task.objects.filter(kind="plan").count() == 1 and not services(ann, environment)
+    assert drain() == 1
+    found = plain(opened(client, review.url).text)
+    assert "created" in found and "front" in found and "Nothing outside changes." not in found, found
     shown, rest = review.text.split("<details", 1)
     assert "Title" in shown and "Seats" in shown and "Max guests" not in shown and "Max guests" in rest
     assert "AB123456" not in review.text
@@ -120,9 +127,6 @@ def test_a_class_becomes_a_form_that_people_understand(
     edit = opened(client, f"/app/environments/{environment}/edit/{first['?']['id']}")
     assert "Corner (Corner shop)" not in edit.text
     changed = edit.send(seats="9", pin="CD123456")
-    where = changed.url.replace("review", "plan")
-    client.post(where, headers=htmx)
-    assert drain() == 1
     told = changed.text.split('<dl class="answers">')[1].split("</dl>")[0]
     assert "<del>7</del>" in told and "<ins>9</ins>" in told and "another one than before" in told
     assert "Title" not in told and "as before" in plain(changed.text)

@@ -41,6 +41,7 @@ from vetro.cli.task_run import workspace_option
 @click.option(
     "--with", "arguments", multiple=True, metavar="NAME=YAML", help="One argument of that builder. Repeatable."
 )
+@click.option("--preset", metavar="NAME", help="Begin with the values of this preset of the class.")
 @click.option("--preview", metavar="FILE.html|-", help="Only show the form: as text, or in an HTML file.")
 @workspace_option
 @memory_option(2048)
@@ -61,6 +62,7 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
       vetro form ./my.app --answers answers.yaml --set main.port=8080 --no-ask
       vetro form --into shop --edit Web
       vetro form ./my.app --form class --start-from large --with seats=80
+      vetro form ./my.app --preset large
       vetro form ./my.app --preview form.html
       vetro form ./my.app/UI/ui.yaml --preview -
     """

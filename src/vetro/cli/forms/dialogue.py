@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vetro.cli import output as out
+from vetro.cli.forms import input as ask
 from vetro.cli.forms.answers import Given, check_pages, of_page
 from vetro.cli.forms.prompts import Asking
 from vetro.cli.forms.questions import Question, questions, within
 from vetro.cli.forms.terminal import COMMANDS, GoBack, Talk, entered
 from vetro.diagnostics import Diagnostic
-from vetro.forms.model import Form, Page
+from vetro.forms.model import Choice, Field, Form, Page
 from vetro.forms.placement import problems_in
 from vetro.forms.sessions import FormSession, Turn, Work, review
+from vetro.model.paths import ABSENT
 
 
 class Dialogue(Asking):
@@ -29,6 +31,8 @@ class Dialogue(Asking):
         self._given = given
         self._everything = everything
         self._suggested: set[int] = set()
+        #: Properties that a preset has set, and nobody wants to adjust.
+        self._settled: frozenset[str] = frozenset()
         #: Once all pages were seen: paths whose questions are asked again; everything else stays as it is.
         self._again: str | None = None
 
@@ -57,6 +61,9 @@ class Dialogue(Asking):
             given = of_page(form, form.pages[number], self._given)
             if given:
                 self.work = self.form_session.evaluate(self.work, {**self._answers(form.pages[number]), **given})
+                form = self.form_session.form(self.work)
+            if form.presets:
+                self._choose_preset(form)
                 form = self.form_session.form(self.work)
         if self._again is None:
             self._head(form, number)
@@ -106,8 +113,35 @@ class Dialogue(Asking):
                 if question.what != "text":
                     history.append(question.key)
 
+    def _choose_preset(self, form: Form) -> None:
+        """One choice instead of many questions; what it sets is asked only by those who want to adjust it."""
+        own = Choice("", "values of my own")
+        offered = [Choice(one.name, f"{one.title}: {one.description}" if one.description else one.title)
+                   for one in form.presets]  # fmt: skip
+        asked = Field("preset", "choice", "Preset", initial=form.preset, choices=(*offered, own))
+        while True:
+            try:
+                chosen = ask.ask_choice(self._talk, asked.label, asked, asked.choices)
+                names = frozenset(name for one in form.presets for name in one.values)
+                if chosen in (ABSENT, ""):
+                    return
+                self.work = self.form_session.preset(self.work, chosen)
+                adjusts = ask.ask_yes(self._talk, "Adjust what it sets?", Field("adjust", "boolean", "Adjust"), False)
+                self._settled = frozenset() if adjusts is True else names
+                return
+            except GoBack:
+                self._talk.say("  This is the first question.")
+
     def _questions(self, page: Page) -> list[Question]:
-        return questions(page, everything=self._everything, opened=self._opened)
+        found = questions(page, everything=self._everything, opened=self._opened)
+        return [q for q in found if self._again is not None or not self._is_settled(q)]
+
+    def _is_settled(self, question: Question) -> bool:
+        """Whether a preset has answered it; what it leaves open is asked."""
+        if question.path.split("/")[1].replace("~1", "/").replace("~0", "~") not in self._settled:
+            return False
+        field = question.field
+        return not (field.required and field.enabled and ask.current(field) in (None, ""))
 
     def _head(self, form: Form, number: int) -> None:
         page = form.pages[number]
@@ -128,12 +162,15 @@ class Dialogue(Asking):
 
     def _agreed(self) -> bool:
         """Shows what was answered; False when something is to be changed."""
-        pages = review(self.form_session.pages(self.work))
+        pages = review(self.form_session.pages(self.work), earlier=self.form_session.earlier(self.work))
         rows = [(number, row) for number, page in enumerate(pages) for row in page.rows]
         self._talk.say("")
         self._talk.say(out.style("Please check", bold=True))
-        for index, (_, (label, answer, _)) in enumerate(rows, 1):
-            self._talk.say(f"{index:>4}  {label}: {answer}")
+        for index, (number, (label, answer, path)) in enumerate(rows, 1):
+            was = (pages[number].before or {}).get(path)
+            self._talk.say(
+                f"{index:>4}  {label}: {answer}" + ("" if was is None else out.style(f"  (was: {was})", dim=True))
+            )
         while True:
             try:
                 text = (entered(self._talk, "Enter: that is right; a number: change it: ", ()) or "").strip()

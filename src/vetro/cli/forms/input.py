@@ -8,6 +8,7 @@ from typing import Any
 from vetro.cli import output as out
 from vetro.cli.forms.terminal import LITERAL, Talk, entered
 from vetro.cli.plaindata import json_text
+from vetro.forms import passwords
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field
 from vetro.forms.validation import limits_in_words
@@ -15,6 +16,8 @@ from vetro.model.paths import ABSENT
 
 #: Choices that are listed at once; more by search.
 LISTED = 20
+#: What is typed for a secret that is to be made up.
+MAKE = "+"
 #: What means "the answer stays".
 KEPT = object()
 
@@ -96,18 +99,45 @@ def ask_yes(talk: Talk, label: str, field: Field, default: bool) -> Any:
 
 
 def ask_secret(talk: Talk, label: str, field: Field) -> Any:
-    """A secret, typed twice."""
+    """A secret, typed twice, or made up and shown this once."""
+    makes = passwords.can_be_made(field)
+    shown = ["set; Enter keeps it"] if field.answered else []
+    shown += [f"{MAKE} makes one up"] if makes else []
     while True:
-        text = entered(
-            _Hidden(talk), prompt_of(label, field, "set; Enter keeps it" if field.answered else ""), explanation(field)
-        )
+        text = entered(_Hidden(talk), prompt_of(label, field, ", ".join(shown)), explanation(field))
         if text is None:
             return ABSENT
         if text == "":
             return KEPT
+        if makes and text.strip() == MAKE:
+            made = next(passwords.candidates(field), None)
+            if made is None:
+                talk.say("  No password could be made by its rules. Type one.")
+                continue
+            talk.say(f"  {made}")
+            return made
         if talk.secret(prompt_of(f"{label}, again", field)) == text:
             return text
         talk.say("  These are not the same. Once more.")
+
+
+def ask_several(talk: Talk, label: str, field: Field, choices: Sequence[Choice]) -> Any:
+    """Any number of the choices, in their order: by numbers, labels or values with commas between them."""
+    held = current(field) or []
+    shown = ", ".join(c.label for c in choices if c.value in held)
+    while True:
+        _list(talk, choices, choices, *(c for c in choices if c.value in held))
+        text = entered(talk, prompt_of(f"{label} (with commas between them)", field, shown), explanation(field))
+        if text is None:
+            return []
+        if text == "":
+            return KEPT
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        chosen = [pick(choices, word) for word in words]
+        wrong = [word for word, one in zip(words, chosen, strict=True) if one is None or one.disabled]
+        if not wrong:
+            return [c.value for c in choices if c in chosen]
+        talk.say(f"  There is no '{wrong[0]}' among them.")
 
 
 class _Hidden:
@@ -153,7 +183,7 @@ def pick(choices: Sequence[Choice], text: str) -> Choice | None:
     return None
 
 
-def _list(talk: Talk, every: Sequence[Choice], found: Sequence[Choice], default: Choice | None) -> None:
+def _list(talk: Talk, every: Sequence[Choice], found: Sequence[Choice], *marked: Choice | None) -> None:
     if not every:
         talk.say("  There is nothing to choose from.")
     heading = None
@@ -162,7 +192,7 @@ def _list(talk: Talk, every: Sequence[Choice], found: Sequence[Choice], default:
             talk.say(f"  {choice.group}")
         heading = choice.group
         number = every.index(choice) + 1
-        mark = "*" if choice is default else " "
+        mark = "*" if any(choice is one for one in marked) else " "
         talk.say(
             f" {mark}{number:>3}  {choice.label or choice.value}{' (cannot be chosen)' if choice.disabled else ''}"
         )

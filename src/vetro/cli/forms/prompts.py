@@ -73,6 +73,9 @@ class Asking:
     def _list(self, question: Question, page: Page) -> bool:
         items = question.field.items
         assert items is not None
+        if items.choices and not items.nullable:
+            value = ask.ask_several(self._talk, question.label, question.field, items.choices)
+            return self._take(question, page, value, deep=True)
         value = self._entries(question, lambda number, found: self._item(items, f"  {number}"))
         return self._take(question, page, value, deep=True)
 

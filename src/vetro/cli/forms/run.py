@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from vetro.cli.package_paths import extended, load_packages, source_finder
 from vetro.cli.package_queries import given_of, launcher
 from vetro.cli.plaindata import DataError
 from vetro.diagnostics import Diagnostic, Text
-from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, MethodFormSession, Work
+from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, Work
 from vetro.model.header import class_of
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import MuranoError
@@ -44,6 +43,7 @@ def run(
     edit: str | None,
     start_from: str | None,
     arguments: Sequence[str],
+    preset: str | None,
     preview: str | None,
     workspace: str | None,
     output: str,
@@ -83,6 +83,8 @@ def run(
                         start_from,
                         partial(_filled, about, asked and preview is None),
                     )
+                if preset is not None:
+                    work = form_session.preset(work, preset)
                 if preview is not None:
                     _preview(form_session, work, given, preview)
                     return
@@ -179,7 +181,7 @@ def _started(
         text = Text("{name} has no model builder '{builder}'", name=subject.class_name, builder=builder)
         raise TargetError(text, hint=hint)
     schema = schemas[builder]
-    asked = MethodFormSession(place.describer, schema, place.objects, new_id=lambda: uuid.uuid4().hex)
+    asked = place.method_form_session(schema)
     args = asked.result(fill(asked, asked.begin()))
 
     def call(given: Mapping[str, Any]) -> Any:

@@ -21,10 +21,11 @@ from vetro.diagnostics import Diagnostic, Text, decode_messages
 from vetro.engine.host.encryption import Seal
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
+from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.cloud_lists import rows
 from vetro.forms.contracts import problems_of_whole
 from vetro.forms.objects import Objects
-from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed
+from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed, MethodFormSession
 from vetro.model.edit import overwrite
 from vetro.model.environment import Environment
 from vetro.model.header import id_of, type_of
@@ -83,7 +84,20 @@ class LocalPlace:
             new_id=lambda: uuid.uuid4().hex,
             check=self.errors_of,
             fixed=deployed.__contains__,
+            cloud=self.cloud_choices,
         )
+
+    def method_form_session(self, schema: Mapping[str, Any]) -> MethodFormSession:
+        """The form of the arguments of a method."""
+        return MethodFormSession(
+            self.describer, schema, self.objects, new_id=lambda: uuid.uuid4().hex, cloud=self.cloud_choices
+        )
+
+    @cached_property
+    def cloud_choices(self) -> CloudChoices:
+        """What there is to choose of the environment's cloud."""
+        region = (self.environment.root or {}).get("region")
+        return CloudChoices(lambda source: self._cloud(source, region if isinstance(region, str) else None))
 
     def definition_form_session(
         self, text: str, origin: str, package: Mapping[str, str], *, check: bool = True
