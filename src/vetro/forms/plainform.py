@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vetro.diagnostics import Diagnostic, decode_messages
-from vetro.forms.model import Choice, Field, Form, Page, Picker, Section, flaw
+from vetro.forms.model import Choice, Field, Form, Page, Picker, Preset, Section, flaw
 
 
 def form_of(data: Mapping[str, Any]) -> Form:
     """The form. Raises `TypeError` for keys that no form has."""
     data = decode_messages(data)
-    return Form(**{**data, "pages": _all(page_of, data.get("pages")), "problems": _problems(data)})
+    presets = tuple(Preset(**one) for one in data.get("presets") or ())
+    pages = _all(page_of, data.get("pages"))
+    return Form(**{**data, "pages": pages, "problems": _problems(data), "presets": presets})
 
 
 def page_of(data: Mapping[str, Any]) -> Page:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from vetro.cli import output as out
+from vetro.cli.client.contexts import context_option
 from vetro.cli.commands.memory import memory_option
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import workspace_option
@@ -44,6 +46,7 @@ from vetro.cli.task_run import workspace_option
 @click.option("--preset", metavar="NAME", help="Begin with the values of this preset of the class.")
 @click.option("--preview", metavar="FILE.html|-", help="Only show the form: as text, or in an HTML file.")
 @workspace_option
+@context_option
 @memory_option(2048)
 @out.output_option("json", "yaml")
 def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
@@ -53,7 +56,8 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
     classes, where there are several. Answers that are given are suggested, and without a terminal they are all there
     is. The result is an object model, for 'vetro run', or goes into an environment of this machine (--into), where
     'vetro env deploy' deploys it. When you interrupt it, the answers are written to the file of --answers, or a new
-    one, to go on with.
+    one, to go on with. In the context of a server a package or class of its catalog is named, the form is the server's,
+    with lists of its clouds, and the object goes into an environment there (--into).
 
     \b
     Examples:
@@ -66,7 +70,7 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
       vetro form ./my.app --preview form.html
       vetro form ./my.app/UI/ui.yaml --preview -
     """
-    from vetro.cli.forms.run import run
+    from vetro.cli.client.contexts import chosen
 
     if options["preview"] and (options["env_name"] and options["edit"] is None and not targets):
         raise click.UsageError("say which form: PATH or CLASS")
@@ -76,4 +80,15 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
         raise click.UsageError("say which form: PATH or CLASS")
     if options["arguments"] and options["start_from"] is None:
         raise click.UsageError("--with needs --start-from: which model builder takes it?")
-    run(targets, output=output, **options)
+    context = chosen(options["workspace"])
+    if context is None or options["preview"] is not None or options["others"] or any(map(os.path.exists, targets)):
+        from vetro.cli.forms.run import run
+
+        run(targets, output=output, **options)
+        return
+    from vetro.cli.client.connect import signed_in
+    from vetro.cli.forms import on_server
+
+    given = {name: value for name, value in options.items() if name not in ("others", "preview", "workspace")}
+    with out.explained(), signed_in(context) as client:
+        on_server.run(client, targets, output=output, **given)

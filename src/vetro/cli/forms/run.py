@@ -91,7 +91,7 @@ def run(
                 work = (
                     _asked(form_session, work, given, answers, everything)
                     if asked
-                    else _taken(form_session, work, given)
+                    else taken(form_session, work, given)
                 )
                 made = form_session.result(work)
             except FormFailed as error:
@@ -114,7 +114,7 @@ def _begun(form_session: FormSession, subject: Subject) -> Work:
 
 def _filled(given: Given, asked: bool, form_session: FormSession, work: Work) -> Work:
     """The arguments of a model builder."""
-    return _asked(form_session, work, given, None, False) if asked else _taken(form_session, work, given)
+    return _asked(form_session, work, given, None, False) if asked else taken(form_session, work, given)
 
 
 def _asked(form_session: FormSession, work: Work, given: Given, path: str | None, everything: bool) -> Work:
@@ -143,7 +143,7 @@ def _kept(dialogue: Any, given: Given, path: str | None) -> None:
     out.note(f"what was answered is in {file}; go on with --answers {out.quoted(file)}")
 
 
-def _taken(form_session: FormSession, work: Work, given: Given) -> Work:
+def taken(form_session: FormSession, work: Work, given: Given) -> Work:
     """Filled in with the given answers alone. Ends the command when they do not do."""
     turn, form = filled(form_session, work, given)
     if turn.outcome == "ready":
