@@ -34,7 +34,7 @@ def test_what_is_typed_is_kept_and_lists_grow_in_place(service: Any, page_for: A
     name = page.locator("#f-name-i")
     expect(name).to_have_value("Corner")
     # A port more; the focus goes to it, and what is typed meanwhile stays.
-    page.get_by_role("button", name="Add ports").click()
+    page.get_by_role("button", name="Add Ports").click()
     second = page.locator("#f-ports-1-i")
     expect(second).to_be_focused()
     second.fill("x")
@@ -44,17 +44,17 @@ def test_what_is_typed_is_kept_and_lists_grow_in_place(service: Any, page_for: A
     page.get_by_role("button", name="Move item 2 up").click()
     expect(page.locator("#f-ports-0-i")).to_have_value("8080")
     # More choices than one wants to scroll through are searched.
-    page.get_by_label("Search choices for zone").fill("z3")
+    page.get_by_label("Search choices for Zone").fill("z3")
     expect(page.locator("#f-zone-i option")).to_have_count(12)
     page.locator("#f-zone-i").select_option(label="z35")
     # A new host in a drawer.
-    page.get_by_role("button", name="Add hosts").click()
+    page.get_by_role("button", name="Add Hosts").click()
     kind = page.locator("#f-hosts-0-i option", has_text="Host").get_attribute("value")
     page.locator("#f-hosts-0-i").select_option(kind)
     drawer = page.get_by_role("dialog", name="1: Host")
     expect(drawer).to_be_visible()
     drawer.get_by_role("button", name="Done").click()
-    page.get_by_role("button", name="Add entry labels").click()
+    page.get_by_role("button", name="Add entry Labels").click()
     key = page.locator("#f-labels-k1")
     expect(key).to_be_focused()
     key.fill("colour")
@@ -241,7 +241,7 @@ def test_what_is_typed_before_the_scripts_are_there_is_kept(service: Any, page_f
     page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
     page.reload()
     page.wait_for_function("() => document.readyState === 'complete'")
-    page.get_by_role("button", name="Add ports").click()
+    page.get_by_role("button", name="Add Ports").click()
     expect(page.locator("#f-ports-1-i")).to_be_focused()
     assert len(sent) == 1
 

@@ -98,7 +98,7 @@ def test_a_class_form_makes_objects_in_objects(ann: Any, shop: Any, environment:
     assert ready.outcome == "ready", ready.problems
     assert "wonder" not in str(ready.form.as_json())
     rows = {label: text for label, text, _ in form_session.review(me, bad.id)[0].rows}
-    assert rows["name"] == "Corner" and rows["host / address"] == "10.0.0.1" and rows["pin"] == "••••••"
+    assert rows["Name"] == "Corner" and rows["Host / Address"] == "10.0.0.1" and rows["Pin"] == "••••••"
     done = form_session.finish(me, bad.id)
     (made,) = applications(ann, environment, done.session_id)
     assert made["host"]["?"]["id"] == held.value["?"]["id"]
@@ -234,7 +234,7 @@ def test_model_builders_begin_a_form(ann: Any, shop: Any, environment: str) -> N
     me = ann.caller
     shown = form_session.begin(me, environment_id=environment, package=shop.id, source="class")
     assert [(b.value, b.label) for b in shown.builders] == [("large", "A large shop")]
-    assert [f.name for f in form_session.builder_form(me, shown.id, "large").pages[0].fields()] == ["like", "seats"]
+    assert [f.name for f in form_session.builder_form(me, shown.id, "large").pages[0].fields()] == ["seats", "like"]
     bad = form_session.start_from(me, shown.id, "large", {})
     assert (bad.outcome, [p.place for p in bad.problems]) == ("invalid", ["/seats"])
     (like,) = form_session.choices(me, shown.id, "/like", builder="large", what="types").items

@@ -121,15 +121,15 @@ def test_lists_maps_and_objects_grow_and_shrink(
     assert "What &lt;b&gt;people&lt;/b&gt; see" in page.text
     assert page.inputs()["b.open"] == ["false", "true"]
     # A port more, moved up; with and without the script.
-    page = page.send(button(page, "f-ports", "Add ports"), name="Corner")
+    page = page.send(button(page, "f-ports", "Add Ports"), name="Corner")
     assert page.inputs()["l.ports"][0] == "set"
     items = [place for place in page.inputs() if place.startswith("i") and ".ports/" in place]
     assert len(items) == 2, page.inputs()
     page = page.send(button(page, "f-ports", "Move item 2 up"), ports__1="8080")
     assert [page.inputs()[name] for name in items] == [["8080"], ["80"]]
     # Entries by name; one whose name is there already is not lost.
-    page = page.send(button(page, "f-labels", "Add entry labels"))
-    page = page.send(button(page, "f-labels", "Add entry labels"), **{"labels__+0": "blue"})
+    page = page.send(button(page, "f-labels", "Add entry Labels"))
+    page = page.send(button(page, "f-labels", "Add entry Labels"), **{"labels__+0": "blue"})
     names = sorted(name for name in page.inputs() if name.startswith("x.labels"))
     assert names == ["x.labels/+0"]  # an entry without name is offered once
     fresh = parts(page, **{"labels__+0": "blue"})
@@ -138,7 +138,7 @@ def test_lists_maps_and_objects_grow_and_shrink(
     page = followed(client, answer, page.url)
     assert page.inputs()["x.labels/+0"] == ["colour"]
     # A host, whose fields come with it.
-    page = page.send(button(page, "f-hosts", "Add hosts"))
+    page = page.send(button(page, "f-hosts", "Add Hosts"))
     types = re.findall(r'value="(\+test.Host[^"]*)"', page.text)
     found = client.get(f"{page.url}/choices?path=/hosts/0&what=existing types&q=hOS").json()
     assert ([item["value"] for item in found["items"]], found["more"]) == (types, False)

@@ -110,7 +110,10 @@ def test_a_class_becomes_a_form_that_people_understand(
     again = opened(client, bad.url)
     assert re.search(r'href="#f-pin">\s*Pin: ', again.text)
     smallest = unescape(flavors[0][0])
-    review = again.send(title="Corner", pin="AB123456", instance__name="front", instance__flavor=smallest)
+    chosen = again.text[again.text.index('name="c?.instance/image"') :]
+    image = unescape(re.findall(r'<option value="(&quot;[^"]*)"', chosen)[0])
+    server = {"instance__name": "front", "instance__flavor": smallest, "instance__image": image}
+    review = again.send(title="Corner", pin="AB123456", **server)
     assert review.url.endswith("/review"), plain(review.text)
     client.post(where, headers=htmx)
     assert drain() == 1
@@ -118,7 +121,7 @@ def test_a_class_becomes_a_form_that_people_understand(
     assert "created" in found and "front" in found and "Nothing outside changes." not in found, found
     shown, rest = review.text.split("<details", 1)
     assert "Title" in shown and "Seats" in shown and "Max guests" not in shown and "Max guests" in rest
-    assert "AB123456" not in review.text
+    assert "AB123456" not in review.text and "mon, tue" in plain(shown)
     followed(client, client.post(review.url.replace("review", "finish")), "")
     (first,) = services(ann, environment)
     assert (first["seats"], first["opens"], first["instance"]["name"]) == (7, ["mon", "tue"], "front")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -113,6 +114,11 @@ def realize_command(name: str, driver: str, workspace: str | None, **options: An
 @secret_option
 @click.option("--answers", metavar="FILE", type=click.Path(), help="Arguments (JSON or YAML); '-': standard input.")
 @click.option(
+    "--ask/--no-ask",
+    default=None,
+    help="Ask for the arguments, in the context of a server.  [default: ask on a terminal where none are given]",
+)
+@click.option(
     "--save",
     metavar="PATH",
     type=click.Path(),
@@ -129,6 +135,7 @@ def action_command(
     files: tuple[str, ...],
     secrets: tuple[str, ...],
     answers: str | None,
+    ask: bool | None,
     save: str | None,
     output: str,
     workspace: str | None,
@@ -152,8 +159,10 @@ def action_command(
         if not isinstance(data, Mapping):
             out.fail(f"{answers} holds no arguments", "write a mapping: 'name: value' lines")
         args = {**data, **args}
+    if ask is None:
+        ask = sys.stdin.isatty() and not args
     with out.explained(), server(workspace) as client:
-        actions.action(client, name, method, app, args, save, output, **options)
+        actions.action(client, name, method, app, args, save, output, ask, **options)
 
 
 def _files(pairs: tuple[str, ...]) -> dict[str, Any]:

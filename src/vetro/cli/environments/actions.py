@@ -25,9 +25,11 @@ def action(
     args: Mapping[str, Any],
     save: str | None,
     output: str,
+    ask: bool = False,
     **options: Any,
 ) -> None:
-    """`vetro env action`. ``save``: the file, or the folder, where its result goes."""
+    """`vetro env action`. ``save``: the file, or the folder, where its result goes; ``ask``: for its arguments, by the
+    form that the server has for them."""
     if save is not None:
         _check_place(save)
     environment = find.environment(client, name)
@@ -40,7 +42,9 @@ def action(
         names = {**names_in(newest(client, environment)), **{key: name for key, name in names.items() if name}}
     about = "class" if client.local else "object_id"
     chosen = chosen_action(known, names, method, app, environment["name"], about)
-    task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
+    task = _asked(client, environment["id"], chosen) if ask and not client.local else None
+    if task is None:
+        task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
     ended = finish(client, task, environment, show=False, names=names, what=f"running {method}", **options)
     if save is not None:
         _save(ended["result"], save)
@@ -48,6 +52,14 @@ def action(
     if (found := file_in(ended["result"])) is not None:
         out.note(f"the result is the file '{found[0]}' of {out.plural(len(found[2]), 'byte')}: --save PATH keeps it")
     out.print_data(ended["result"], output)
+
+
+def _asked(client: Client, environment: str, action: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The task of an action with the arguments that a person gives; None where it takes none."""
+    from vetro.cli.forms.on_server import arguments_of
+
+    task = arguments_of(client, environment, action)
+    return None if task is None else dict(client.get(f"/tasks/{task}"))
 
 
 def _check_place(path: str) -> None:

@@ -75,6 +75,9 @@ def review(form: Form, words: ReviewWords = _ENGLISH, earlier: Earlier | None = 
 def text_of(field: Field, words: ReviewWords = _ENGLISH) -> str:
     """The answer of one field as people know it: the label of a choice, the name of an object."""
     value = field.value if field.answered else field.initial
+    if _of_choices(field) and field.answered and not field.secret:
+        items = [text_of(part, words) for section in field.sections for part in section.fields]
+        return ", ".join(text for text in items if text != NOTHING) or NOTHING
     if field.secret:
         return DOTS if field.answered and value is not None else NOTHING
     if value is None or value == "" or value == [] or value == {}:
@@ -84,6 +87,11 @@ def text_of(field: Field, words: ReviewWords = _ENGLISH) -> str:
         if choice.value == value and type(choice.value) is type(value):
             return choice.label or NOTHING
     return _plain(value, words)
+
+
+def _of_choices(field: Field) -> bool:
+    """Whether it is a list of choices, which read best in one line."""
+    return field.kind == "list" and field.items is not None and field.items.kind == "choice"
 
 
 def _rows(
@@ -96,7 +104,7 @@ def _rows(
                 continue
             name = f"{label} / {field.label}" if label else field.label
             here = path + pointer(field.name)
-            inner = list(_rows(field.sections, here, name, words)) if field.answered else []
+            inner = list(_rows(field.sections, here, name, words)) if field.answered and not _of_choices(field) else []
             if inner and not field.secret:
                 if header_of(field.value) is not None:
                     yield name, _object_text(field.value, words), here, True, False
