@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -19,7 +20,7 @@ from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.environments import components, deploy, drafts, queries, service, sessions, templates
 from vetro.server.environments.models import Session
-from vetro.server.errors import Conflict
+from vetro.server.errors import Conflict, NotFound
 from vetro.server.forms import drafts as store
 from vetro.server.forms.merge import merged, refilled
 from vetro.server.forms.models import FormDraft
@@ -43,6 +44,10 @@ def finish(
     _allow(caller, row, kept.subject.template_id)
     with transaction.atomic():
         store.remove(row)
+        planned = (work.get("plan") or {}).get("task")
+        if planned:
+            with suppress(NotFound):  # nobody waits for it any more
+                queue.cancel(caller, planned, "its form was sent")
         if row.purpose == FormDraft.ACTION:
             assert row.environment_id is not None
             task = deploy.call_action(caller, row.environment_id, kept.subject.action_id, form_session.result(work))
