@@ -1,4 +1,4 @@
-"""Forms of classes in a real browser: presets, lists of the cloud, cards, generated passwords, the plan in the review."""
+"""Forms of classes in a real browser: presets, lists of the cloud, cards, made-up secrets, the plan in the review."""
 
 from __future__ import annotations
 

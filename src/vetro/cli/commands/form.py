@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from vetro.cli import output as out
-from vetro.cli.client.contexts import context_option
+from vetro.cli.client.connect import signed_in
+from vetro.cli.client.contexts import chosen, context_option
 from vetro.cli.commands.memory import memory_option
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import workspace_option
@@ -70,8 +71,6 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
       vetro form ./my.app --preview form.html
       vetro form ./my.app/UI/ui.yaml --preview -
     """
-    from vetro.cli.client.contexts import chosen
-
     if options["preview"] and (options["env_name"] and options["edit"] is None and not targets):
         raise click.UsageError("say which form: PATH or CLASS")
     if options["edit"] is not None and options["env_name"] is None:
@@ -80,15 +79,12 @@ def command(targets: tuple[str, ...], output: str, **options: Any) -> None:
         raise click.UsageError("say which form: PATH or CLASS")
     if options["arguments"] and options["start_from"] is None:
         raise click.UsageError("--with needs --start-from: which model builder takes it?")
+    from vetro.cli.forms import on_server, run
+
     context = chosen(options["workspace"])
     if context is None or options["preview"] is not None or options["others"] or any(map(os.path.exists, targets)):
-        from vetro.cli.forms.run import run
-
-        run(targets, output=output, **options)
+        run.run(targets, output=output, **options)
         return
-    from vetro.cli.client.connect import signed_in
-    from vetro.cli.forms import on_server
-
     given = {name: value for name, value in options.items() if name not in ("others", "preview", "workspace")}
     with out.explained(), signed_in(context) as client:
         on_server.run(client, targets, output=output, **given)

@@ -13,6 +13,7 @@ from typing import Any
 from vetro.cli.arguments import values_at_paths
 from vetro.cli.plaindata import DataError, json_text, load_data, write_private, yaml_text
 from vetro.forms.model import Form, Page
+from vetro.forms.queries import held
 from vetro.forms.sessions import FormSession, Turn, Work
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
@@ -68,8 +69,6 @@ def page_answers(form_session: FormSession, page: Page) -> Given:
     """All answers of a page as its controls show them, complete as `FormSession` wants them."""
     if form_session.source != "definition":
         return {field.name: field.value for field in page.fields() if field.answered}
-    from vetro.forms.queries import held
-
     found: Given = {}
     for field in page.fields():
         value = held(field)
