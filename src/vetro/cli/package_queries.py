@@ -45,16 +45,16 @@ def given_of(client: Any) -> Given:
 
 
 @contextmanager
-def launcher(packages: Iterable[Any], client: Any = None) -> Iterator[Any]:
+def launcher(packages: Iterable[Any], client: Any = None, *, definitions: bool = False) -> Iterator[Any]:
     """Starts task processes; ``packages`` are compiled first, into the cache of the command line.
 
-    Those of a local client are the ones that run its tasks, too.
+    Those of a local client are the ones that run its tasks, too. ``definitions``: they are asked about UI definitions.
     """
     cached = code_cache(packages) is not None
     folder = cache_folder() if cached else None
     if client is not None and client.local:
         sandboxed_workers.read_compiled(None if folder is None else str(folder))
-        yield sandboxed_workers.launcher(questions=False)
+        yield sandboxed_workers.launcher(questions=definitions)
         return
     with Launcher(cache=folder) as made:
         yield made

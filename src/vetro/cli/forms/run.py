@@ -64,7 +64,7 @@ def run(
             everywhere, _ = extended(known)
         stack.enter_context(out.explained(source_finder(known)))
         stack.enter_context(_bad_data())
-        processes = stack.enter_context(launcher(known, client))
+        processes = stack.enter_context(launcher(known, client, definitions=True))
         with FormTasks(processes, everywhere, given_of(client)) as tasks:
             local = LocalPlace(tasks, everywhere, client, row)
             subject = subject_of(named or known, known, file, wanted, local, edit)
