@@ -60,7 +60,7 @@ def of_new(caller: Caller, root: Mapping[str, Any]) -> Task:
     model: dict[str, Any] = {"Objects": dict(root), "ObjectsCopy": None, "Attributes": []}
     with transaction.atomic():
         rows = packages.of_project(caller.project_id, model)
-        task = plans.plan(caller, environment=None, model=model, packages=rows)
+        task = enqueue_plan(caller, environment=None, model=model, packages=rows)
         record(caller, "environment.plan", "", "", task=task.id, session="")
     return task
 
