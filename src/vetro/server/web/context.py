@@ -13,6 +13,7 @@ from vetro.server.accounts.web_sessions import VISIT, ZONE
 from vetro.server.config.cloud_settings import selection
 from vetro.server.environments.simulation import of_address, of_service
 from vetro.server.setup import config
+from vetro.server.web.topics import topic_of
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
@@ -38,4 +39,5 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "theme": request.COOKIES.get("vetro_theme", "auto"),
         "zone": request.session.get(ZONE, "") if caller is not None else "",
         "version": __version__,
+        "topic": topic_of(match.route) if match is not None else "",
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import include, path
 
-from vetro.server.web.views import home, login
+from vetro.server.web.views import home, login, palette
 
 urlpatterns: list[Any] = [
     path("", home.home, name="home"),
@@ -14,6 +14,8 @@ urlpatterns: list[Any] = [
     path("link/<str:token>", login.link, name="login-link"),
     path("logout", login.logout, name="logout"),
     path("project", login.switch, name="switch-project"),
+    path("search", palette.search, name="search"),
+    path("help/", include("vetro.server.web.urls_help")),
     path("", include("vetro.server.web.urls_environments")),
     path("", include("vetro.server.web.urls_wizard")),
     path("", include("vetro.server.web.urls_actions")),

@@ -4,6 +4,8 @@ of all fields together, which finds what has several words without looking at wh
 
 from django.db import migrations, models
 
+from vetro.server.catalog import spelling
+
 FIELDS = ("name", "fqn", "description", "categories", "tags", "classes", "author")
 
 
@@ -55,8 +57,6 @@ def remove(apps, schema_editor):
 
 
 def learn(apps, schema_editor):
-    from vetro.server.catalog import spelling
-
     word, texts = apps.get_model("catalog", "SearchWord"), apps.get_model("catalog", "PackageText")
     fields = ("name", "tags", "categories", "fqn", "classes", "description")
     part = []
