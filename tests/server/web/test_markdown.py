@@ -25,6 +25,7 @@ def test_what_people_write_is_shown() -> None:
     assert "<li>one</li>" in page and '<td class="text-end">2</td>' in page
     assert '<pre class="document" tabindex="0" data-language="sh"><code>ls\n</code></pre>' in page
     assert 'href="https://a.example/" rel="noreferrer noopener" target="_blank"' in shown("[a](https://a.example/)")
+    assert shown("| | b |\n|---|---|\n| 1 | 2 |").count("<th>") == 1  # an empty one heads nothing
     assert '<a href="#shop">' in shown("[a](#shop)") and 'id="a-1"' in shown("# a\n# a")
 
 

@@ -89,6 +89,9 @@ class _Renderer:
             elif kind == "link_close":
                 yield "</a>" if self._open and self._open.pop() else ""
             elif name in _ELEMENTS and end in ("open", "close") and not hidden:
+                beside = listed[place + 1 if end == "open" else place - 1] if 0 < place < len(listed) - 1 else None
+                if name == "th" and not (beside is not None and text_of([beside])):
+                    name = "td"  # nothing is headed by it
                 yield self._element(name, end == "open", attributes)
 
     def _element(self, name: str, opens: bool, attributes: dict[str, Any]) -> str:

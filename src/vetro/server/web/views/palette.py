@@ -123,4 +123,5 @@ def _fixed(caller: Caller, entries: Sequence[tuple[str, str, str, str]], words: 
 
 
 def _help(words: str) -> list[Hit]:
-    return [Hit(one.section.title, one.section.url, one.page) for one in manual.search(words, _EACH)]
+    found = [(one.section, one.page) for one in manual.search(words, _EACH)]
+    return [Hit(one.title, one.url, page if page != one.title else "") for one, page in found]
