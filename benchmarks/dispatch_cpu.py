@@ -2,7 +2,8 @@
 
 ``script/with-postgresql python -m benchmarks.dispatch_cpu`` makes two installations beside each other, each with one
 worker, lets them deploy in turn and prints milliseconds of the processor a deployment: of the worker with all its
-processes, and of the sessions that the database has for it. The ratio holds on a busy machine, too. At the end it
+processes (a control group counts them, also hosts of effects, which nobody waits for when they end: it needs root), and
+of the sessions that the database has for it. The ratio holds on a busy machine, too. At the end it
 counts the statements and commits of one more batch each.
 
 The other one is procrastinate (its distribution has to be installed), or, with ``--against CHECKOUT``, the core's own
@@ -25,6 +26,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from benchmarks import trivial
 from benchmarks.service_deploy import Client, _worker
+from vetro.clouds.drivers.errors import HostFailed
+from vetro.clouds.nspawn.cgroups import Cgroup, Cgroups
 
 SIDES = ("embedded", "other")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -43,6 +46,24 @@ def _cpu(pid: int) -> int:
         except OSError:
             continue
     return total
+
+
+def counted(pid: int) -> Cgroup:
+    """A control group with this process, and all that it starts from now on. Raises SystemExit where none counts."""
+    group = Cgroups().group(f"vetro-bench-{pid}")
+    try:
+        for path in group.create():
+            Path(path).write_text(str(pid), "ascii")
+    except (OSError, HostFailed) as error:
+        raise SystemExit(f"processes are counted by a control group, which needs root: {error}") from None
+    return group
+
+
+def _seconds(group: Cgroup) -> float:
+    taken = group.usage()[0]
+    if taken is None:
+        raise SystemExit("no control group of this machine counts processors")
+    return taken
 
 
 def _sessions() -> int:
@@ -84,21 +105,24 @@ def _side() -> None:
     call_command("migrate", verbosity=0)
     trivial.people()
     client, worker, number = Client(), _worker(dict(os.environ)), 0
+    group = counted(worker.pid)
     try:
         for line in sys.stdin:
             pairs = [client.environment(f"e{number + more}") for more in range(int(line))]
             number += len(pairs)
-            before = _cpu(worker.pid), _sessions(), _commits()
+            before = _seconds(group), _sessions(), _commits()
             for pair in pairs:
                 client.deploy(*pair)
             for environment, _ in pairs:
                 client.until_ready(environment)
-            after = _cpu(worker.pid), _sessions(), _commits()
-            units = (1000 / _TICKS, 1000 / _TICKS, 1.0)
+            after = _seconds(group), _sessions(), _commits()
+            units = (1000.0, 1000 / _TICKS, 1.0)
             print(*((b - a) * unit / len(pairs) for a, b, unit in zip(before, after, units, strict=True)), flush=True)
     finally:
         worker.send_signal(signal.SIGTERM)
         worker.wait(60)
+        group.kill()
+        group.remove()
 
 
 @contextmanager

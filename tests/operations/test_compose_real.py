@@ -43,9 +43,12 @@ class ComposedService:
 
     def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(LISTEN, timeout=120)
-        connection.request(method, path, body, {"Host": "localhost:8080", **headers})
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        try:
+            connection.request(method, path, body, {"Host": "localhost:8080", **headers})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
 
     def admin(self, *words: str) -> str:
         return self.compose.inside("server", "vetro", "admin", *words).strip()
@@ -74,7 +77,8 @@ def composed(engine: Docker, tmp_path: Path) -> Iterator[Compose]:
     )
     secrets = {f"{name}_PASSWORD": f"{name.lower()}secret" for name in ("POSTGRES", "GRAFANA")}
     compose = Compose(engine, tmp_path, VETRO_LISTEN=LISTEN, **secrets)
-    shutil.copytree(real_servers().folder, HELPER / "images", symlinks=True)
+    HELPER.mkdir(mode=0o700)
+    subprocess.run(["cp", "-a", str(real_servers().folder), str(HELPER / "images")], check=True)  # with all owners
     try:
         compose.call("up", "--detach", "--no-build", *SERVICES)
         yield compose
@@ -127,7 +131,7 @@ def test_compose_makes_real_servers(composed: Compose) -> None:
         ).stdout
     )
     with socket.create_server((OUTSIDE, 0)) as outside:
-        taken = threading.Thread(target=outside.accept, daemon=True)
+        taken = threading.Thread(target=lambda: outside.accept()[0].close(), daemon=True)
         taken.start()
         said = command(place, id, f"exec 3<>/dev/tcp/{OUTSIDE}/{outside.getsockname()[1]} && hostname")
         assert said == "web\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from vetro.server.config.address import RUN
 from vetro.server.config.config import Config, ConfigError
 
 #: SQLite: many readers beside one writer, nothing committed is lost with the power, writers wait for each other. Each
@@ -62,13 +64,25 @@ def database_settings(config: Config, *, make: bool = True) -> dict[str, Any]:
             "CONN_MAX_AGE": 0 if pool else None,
             "CONN_HEALTH_CHECKS": True,
             "OPTIONS": {
-                "application_name": "vetro",
+                "application_name": _application(),
                 **_CONNECTIONS,
                 **given,
                 **({"pool": pool} if pool else {}),
             },
         }
     raise ConfigError(f"'database.url' must begin with sqlite:/// or postgresql://, not '{parts.scheme}'")
+
+
+#: What the sessions of a server are called, before its machine and its first process: `vetro doctor` counts servers.
+SERVER = "vetro serve "
+
+
+def _application() -> str:
+    """The name of this process's sessions; the processes of one `vetro serve` have one."""
+    run = os.environ.get(RUN)
+    if not run or not os.environ.get("VETRO_HTTP"):
+        return "vetro"
+    return f"{SERVER}{socket.gethostname()[:40]} {os.path.basename(run)[:10]}"
 
 
 def _pool(config: Config) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +16,8 @@ import pytest
 from click.testing import Result
 
 from tests.cli.remotekit import PASSWORD, Remote
+from tests.server.servekit import Service
+from tests.support import forked
 from vetro.cli.client.contexts import read_contexts
 
 
@@ -75,6 +79,27 @@ def test_wrong_ways_in_change_nothing(nobody: Remote) -> None:
     nobody.refused("login", f"{url}/app/link/vetro_secret", status=2)
     nobody.refused("login", "ftp://example.com", "--token-stdin", status=2)
     assert not nobody.contexts.exists()
+
+
+@pytest.mark.campaign
+def test_a_link_is_not_used_up_by_another_way_than_the_public_one(
+    tmp_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a proxy forms are taken from the address that people use only, and that is what is said."""
+    public = {"VETRO_SERVER__PUBLIC_URL": "https://vetro.example.org", "VETRO_SERVER__ALLOWED_HOSTS": '["127.0.0.1"]'}
+    service = Service(tmp_path, VETRO_CLOUD__DRIVER="record", VETRO_WORKER__EMBEDDED="0", **public)
+    try:
+        service.await_ready()
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(here / "config"))
+        link = service.admin("link", "create", "admin", "-o", "value")
+        for _ in range(2):
+            port = json.loads(service.ready.read_text())["port"]
+            words = ("login", f"http://127.0.0.1:{port}", "--link")
+            done = forked.run("vetro.cli.main", *words, env=dict(os.environ), input=link, timeout=120)
+            assert done.returncode == 1
+            assert "the link was not used" in done.stderr and "server.public_url" in done.stderr
+    finally:
+        service.end()
 
 
 def test_the_password_is_asked_for_without_echo(nobody: Remote) -> None:

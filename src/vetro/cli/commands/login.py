@@ -162,7 +162,11 @@ def _by_link(context: Any, link: str, project: str | None, days: int | None) -> 
         _web(client, "GET", path)
         origin = {"Origin": context.url, "Referer": f"{context.url}/app/"}
         form = {"csrfmiddlewaretoken": client.http.cookies.get("vetro_csrf", "")}
-        _web(client, "POST", path, data=form, headers=origin)
+        if _web(client, "POST", path, data=form, headers=origin).status_code == 403:
+            raise ClientError(
+                f"the server takes no forms that come by way of {context.url}; the link was not used",
+                "log in at the address that people use, 'server.public_url' in its settings",
+            )
         body = {"name": _label()} | ({"project": project} if project else {}) | ({} if days is None else {"days": days})
         headers = {"X-CSRFToken": client.http.cookies.get("vetro_csrf", ""), **origin}
         try:

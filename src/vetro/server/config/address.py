@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from vetro.server.config.config import Config
 
@@ -30,13 +30,26 @@ def link_address(config: Config, secret: str) -> str:
     return f"{url or url_of(config)}/app/link/{secret}"
 
 
+def running_port(config: Config) -> int | None:
+    """The port of a service that runs on this data directory, whichever it took; None when none does."""
+    port = _run(config).get("port")
+    return port if isinstance(port, int) else None
+
+
 def _running(config: Config) -> str:
     """The address of a service that runs on this data directory; '' when none does."""
+    return str(_run(config).get("url", ""))
+
+
+def _run(config: Config) -> dict[str, Any]:
+    """What the file of a run says; empty when no service runs on this data directory."""
     for found in sorted(config.data.joinpath("run").glob("[0-9]*/" + FILE)):
         if Path("/proc", found.parent.name).exists():
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                return str(json.loads(found.read_text(encoding="utf-8"))["url"])
-    return ""
+            with contextlib.suppress(OSError, ValueError):
+                said = json.loads(found.read_text(encoding="utf-8"))
+                if isinstance(said, dict):
+                    return said
+    return {}
 
 
 def reachable(config: Config) -> str:

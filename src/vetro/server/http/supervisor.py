@@ -115,7 +115,7 @@ def _run(
             say(f"First login, once and within a day: {url}/app/link/{link}")
         for file in (folder / address.FILE, ready_file):
             if file is not None:
-                _write(file, {"url": url, "pid": os.getpid()})
+                _write(file, {"url": url, "pid": os.getpid(), "port": int(config["server.port"])})
     while not stop.wait(0.5):
         for child in children:
             child.look()

@@ -12,7 +12,7 @@ from django.db.models import Count
 
 from vetro.server.config.config import Config
 from vetro.server.errors import NotFound
-from vetro.server.tasks import clock
+from vetro.server.tasks import clock, members
 from vetro.server.tasks.claim import LEASES
 from vetro.server.tasks.models import Task, WorkerProcess
 
@@ -86,13 +86,21 @@ def drain(names: Collection[str], *, within: float | None = None) -> list[str]:
 def wait_until_gone(config: Config, names: Collection[str], seconds: float, say: Callable[[Seen], None]) -> list[Seen]:
     """Waits until workers have left or are silent, at most ``seconds``; those that are still there then.
 
-    ``say`` gets each of them whenever its number of tasks has changed. Call it outside of a transaction.
+    Of workers of this machine the processes have ended, too: nothing of them is in the way of what comes next. ``say``
+    gets each of them whenever its number of tasks has changed. Call it outside of a transaction.
     """
     until = time.monotonic() + seconds
     told: dict[str, int] = {}
+    known: dict[str, Seen] = {}
+    rows = WorkerProcess.objects.filter(host=members.this_host(), id__in=names)
+    here: dict[str, int] = dict(rows.values_list("id", "pid"))
     while True:
-        there = [worker for worker in workers(config) if worker.name in names and worker.state != "silent"]
-        for worker in there:
+        found = [worker for worker in workers(config) if worker.name in names]
+        joined = {worker.name: worker for worker in found if worker.state != "silent"}
+        known |= {worker.name: worker for worker in found}
+        ending = [known[name] for name, pid in here.items() if name in known and members.lives(pid)]
+        there = [*joined.values(), *(worker for worker in ending if worker.name not in joined)]
+        for worker in joined.values():
             if told.get(worker.name) != worker.tasks:
                 told[worker.name] = worker.tasks
                 say(worker)

@@ -96,7 +96,7 @@ def take_over(config: Config) -> int:
     # Looked for before the rows: whoever joins meanwhile has a row before its folder.
     pulses = list(folder(config.data).glob(f"{_PULSE}*"))
     for id, host, pid in WorkerProcess.objects.values_list("id", "host", "pid"):
-        if host != this_host() or _lives(pid):
+        if host != this_host() or lives(pid):
             known.add(id)
             continue
         dead = True
@@ -126,7 +126,7 @@ def forget_silent(seconds: float) -> None:
     WorkerProcess.objects.filter(seen__lt=clock.after(-seconds)).delete()
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
     """Whether the process runs. One that only waits to be reaped is dead; that an id is used again costs a lease."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]

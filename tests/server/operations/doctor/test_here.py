@@ -144,6 +144,15 @@ def test_addresses(settings: Make, values: dict[str, Any], expected: list[tuple[
     ] == expected
 
 
+def test_the_port_that_a_running_service_took(settings: Make) -> None:
+    config = settings()
+    run = config.data / "run" / str(os.getpid())
+    run.mkdir(parents=True)
+    (run / "address").write_text('{"url": "http://127.0.0.1:9123", "port": 9123}')
+    (found,) = [f.message for f in address.examine(config) if "listens" in str(f.message)]
+    assert found == "it listens on 127.0.0.1:9123 (--port; the settings say 8082), for users the same"
+
+
 def test_a_store_that_is_a_folder(settings: Make, monkeypatch: Any) -> None:
     config = settings()
     assert problems(storage.examine(config)) == []

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 
 from tests.server.operations.doctor.test_here import problems
 from vetro.engine.version import engine_version
+from vetro.server.accounts.models import User
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config
+from vetro.server.database import database_settings
 from vetro.server.environments.models import Environment
 from vetro.server.operations.database.backup import ACTION
 from vetro.server.operations.doctor import backups, growth, workers
@@ -62,6 +66,27 @@ def test_too_few_connections(settings: Make, monkeypatch: pytest.MonkeyPatch) ->
         )
 
 
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections to run out of")
+def test_every_server_counts(settings: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Servers are told apart by the names of their sessions, which all processes of one have."""
+    worker("w")
+    config = settings(server_processes=2, database_pool=20)
+    monkeypatch.setenv("VETRO_HTTP", "1")
+    others = []
+    try:
+        for run in ("1", "1", "2"):
+            monkeypatch.setenv("VETRO_RUN", str(tmp_path / run))
+            told = database_settings(settings(database_url="postgresql://db/vetro"))["OPTIONS"]["application_name"]
+            given = connection.get_connection_params()
+            wanted = {key: given[key] for key in ("dbname", "user", "password", "host", "port") if given.get(key)}
+            others.append(psycopg.connect(**wanted, application_name=told))
+        (found,) = [f for f in workers.examine(config) if "connections" in str(f.message)]
+        assert "at most 93 of" in found.message and "for 2 servers and 1 workers" in found.message
+    finally:
+        for other in others:
+            other.close()
+
+
 def test_growth(settings: Make) -> None:
     assert problems(growth.examine(settings())) == []
     now = datetime.now(UTC)
@@ -73,6 +98,13 @@ def test_growth(settings: Make) -> None:
         ("warning", "1 journals are older than retention.journal_days"),
         ("warning", "all states of environments are kept for ever (retention.states = 0)"),
     ]
+
+
+def test_accounts_are_something_to_save(settings: Make) -> None:
+    User.objects.create(username="admin")
+    assert list(backups.examine(settings())) == []
+    User.objects.create(username="ann")
+    assert problems(backups.examine(settings())) == [("warning", "'vetro db backup' has never saved this installation")]
 
 
 def test_backups(settings: Make) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.accounts import policy
+from vetro.server.config.address import running_port
 from vetro.server.config.config import Config
 from vetro.server.requests.host_names import Hosts, is_loopback, names
 from vetro.server.requests.proxies import Proxies
@@ -47,7 +48,8 @@ def examine(config: Config) -> Iterator[Diagnostic]:
         hint = "name those by which users call it, or leave 'server.allowed_hosts' empty"
         yield Diagnostic("address", WARNING, "it answers to any name, also to one that a stranger lets lead here", hint)
     if not wrong:
-        yield Diagnostic(
-            "address", OK, f"it listens on {host}:{config['server.port']}, for users {public or 'the same'}"
-        )
+        place = f"{host}:{config['server.port']}"
+        if (port := running_port(config)) not in (None, int(config["server.port"])):
+            place = f"{host}:{port} (--port; the settings say {config['server.port']})"
+        yield Diagnostic("address", OK, f"it listens on {place}, for users {public or 'the same'}")
         yield Diagnostic("address", OK, f"it answers to {', '.join(allowed)}")

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from vetro.diagnostics import OK, WARNING, Diagnostic
+from vetro.server.accounts.models import User
 from vetro.server.audit.models import AuditRecord
+from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
 from vetro.server.operations.database.backup import ACTION
@@ -20,7 +22,7 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     """One finding: the audit knows."""
     made = AuditRecord.objects.filter(action=ACTION).order_by("-id").values_list("at", flat=True).first()
     if made is None:
-        if Environment.objects.exists():
+        if Environment.objects.exists() or Package.objects.exists() or User.objects.count() > 1:
             yield Diagnostic("backup", WARNING, "'vetro db backup' has never saved this installation", _OTHERWISE)
         return
     age = datetime.now(UTC) - made

@@ -12,6 +12,7 @@ from django.db import connection
 from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config, http_processes
+from vetro.server.database import SERVER
 from vetro.server.tasks import clock
 from vetro.server.tasks.backends import backend
 from vetro.server.tasks.claim import LEASES
@@ -48,13 +49,20 @@ def _bound(config: Config) -> bool:
 
 
 def _connections(config: Config, workers: int) -> Iterator[Diagnostic]:
-    """Those of the servers of this configuration and of all workers, when all are busy (docs/database.md)."""
+    """Those of the servers that run, as if all had this configuration, and of all workers, when all are busy.
+
+    See docs/database.md. Where a pooler keeps the names of sessions, one server is counted.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,"
-            " current_setting('server_version_num')::int"
+            " current_setting('server_version_num')::int,"
+            " (SELECT count(DISTINCT application_name) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name LIKE %s)",
+            [f"{SERVER}%"],
         )
-        most, version = cursor.fetchone()
+        most, version, servers = cursor.fetchone()
+    servers = max(servers, 1)
     if version < 140000:
         text = f"PostgreSQL {version // 10000} is too old"
         yield Diagnostic("connection", ERROR, text, "Vetro needs 14 or newer: upgrade it, or move to another one")
@@ -62,11 +70,16 @@ def _connections(config: Config, workers: int) -> Iterator[Diagnostic]:
     pool = int(config["database.pool"]) or int(config["server.threads"]) + int(config["server.streams"])
     plugin = backend(config)
     more = 0 if plugin is None else plugin.connections
-    wanted = http_processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
+    wanted = servers * http_processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
     if wanted > most:
-        text = f"one server and {max(workers, 1)} workers may want {wanted} connections; the database grants {most}"
+        who = f"{_servers(servers)} and {max(workers, 1)} workers"
+        text = f"{who} may want {wanted} connections; the database grants {most}"
         yield Diagnostic("connection", WARNING, text, "raise max_connections, or lower database.pool and worker.tasks")
     else:
         yield Diagnostic(
-            "connection", OK, f"at most {wanted} of {most} connections for one server and {workers} workers"
+            "connection", OK, f"at most {wanted} of {most} connections for {_servers(servers)} and {workers} workers"
         )
+
+
+def _servers(count: int) -> str:
+    return "one server" if count == 1 else f"{count} servers"

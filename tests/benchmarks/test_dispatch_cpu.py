@@ -1,0 +1,42 @@
+"""What the benchmark of dispatchers counts: also processes whose time nobody collects."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.dispatch_cpu import counted
+
+#: Its child, which takes half a second of the processor, is reaped by the kernel, as hosts of effects are.
+_PARENT = """
+import os, signal, sys, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+sys.stdin.readline()
+if os.fork() == 0:
+    while time.process_time() < 0.5:
+        pass
+    os._exit(0)
+try:
+    os.wait()
+except ChildProcessError:
+    print("ended", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_hosts_of_effects_are_counted() -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-IS", "-c", _PARENT], stdin=pipe, stdout=pipe, text=True) as parent:
+        group = counted(parent.pid)
+        assert parent.stdin is not None and parent.stdout is not None
+        parent.stdin.write("go\n")
+        parent.stdin.flush()
+        assert parent.stdout.readline() == "ended\n"
+        taken = group.usage()[0]
+        parent.stdin.close()
+    group.remove()
+    assert taken is not None and taken >= 0.4
