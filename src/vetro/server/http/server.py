@@ -14,6 +14,10 @@ from vetro.server.http.processes import GRACE, PARENT, die_with_parent
 from vetro.server.setup import setup
 
 
+#: Seconds after which a connection is closed on which no (whole) head of a request comes, also between two requests.
+IDLE_SECONDS = 15
+
+
 def _connections() -> int:
     """How many connections a process may hold: as many as it may open files, less some for everything else."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -61,7 +65,7 @@ def main() -> None:
         backpressure=_connections(),
         backlog=2048,
         websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=15_000),
+        http1_settings=HTTP1Settings(header_read_timeout=IDLE_SECONDS * 1000),
         log_level=LogLevels.error,
         respawn_failed_workers=True,
         workers_kill_timeout=GRACE,
