@@ -13,7 +13,6 @@ from vetro.server.config.config import Config, http_processes
 from vetro.server.http.processes import GRACE, PARENT, die_with_parent
 from vetro.server.setup import setup
 
-
 #: Seconds after which a connection is closed on which no (whole) head of a request comes, also between two requests.
 IDLE_SECONDS = 15
 
