@@ -20,6 +20,7 @@ from vetro.clouds.drivers.base import (
     VolumeSpec,
 )
 from vetro.clouds.drivers.quarantine import held, lift, over, put, until
+from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest import first_files
 from vetro.clouds.guest.commands import configure, get_file, journal, put_file, signals
 from vetro.clouds.guest.exec import Output
@@ -279,16 +280,22 @@ class GuestDriver(ABC, Generic[GuestT]):
     # -- volumes -------------------------------------------------------------------------------------------------------
 
     def ensure_volume(self, volume: VolumeSpec) -> None:
-        """Makes a volume, or grows it: a sparse file."""
+        """Makes a volume, or grows it: a sparse file. One that begins as another one is a copy of its file."""
         path = self._volume(volume.id)
         path.parent.mkdir(exist_ok=True, mode=0o700)
+        source = self._volume(volume.source) if volume.source else None
+        if source is not None and source.is_file() and not path.exists():
+            run(["cp", "--sparse=always", "--reflink=auto", "--", str(source), f"{path}.new"])
+            os.replace(f"{path}.new", path)
         with open(path, "ab") as file:
             if file.tell() < volume.size_gib << 30:
                 file.truncate(volume.size_gib << 30)
 
     def delete_volume(self, volume: str) -> None:
         """Removes a volume."""
-        self._volume(volume).unlink(missing_ok=True)
+        path = self._volume(volume)
+        Path(f"{path}.new").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
     def _volume(self, volume: str) -> Path:
         return self._folder / "volumes" / f"{spec_files.digest(volume, 32)}.img"

@@ -3,8 +3,9 @@
 A server lies over a shared image; it has a disk file of its flavor's size, a control group with its flavor's limits of
 memory and processors, a user namespace with a range of ids of its own, and an interface on a bridge for each of its
 networks, in the network namespace of its project. What separates servers from each other and from this machine is said
-in `vetro.clouds.nspawn`: `firewall`, `border`, `namespaces`, `id_ranges`. Limits: data volumes cannot be attached (a
-kernel does not let a user namespace mount them), and where the machine has no loop devices, disks have no limit.
+in `vetro.clouds.nspawn`: `firewall`, `border`, `namespaces`, `id_ranges`. Data volumes are file systems that the server
+sees below `/run/vetro-volumes` (`volumes`). Where the machine has no loop devices, disks have no
+limit, and there are no volumes.
 
 Everything is noted in the driver's folder before it is made, so `NspawnDriver.sweep` finds what a crash left. Servers
 do not depend on the process that made them.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from vetro.clouds.drivers.base import (
     NetworkSpec,
     ServerSpec,
     SnapshotMethod,
+    VolumeSpec,
 )
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.folder_sizes import FolderSizes
@@ -83,7 +86,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         if server.spec() is not None and (server.folder / "launch.json").exists():
             self._begin(server, spec)
             return
-        _refuse_volumes(spec)
+        attached = self._attached(spec)
         image = self._images.find(spec.image)
         if not image.shifted.is_dir():
             error = DriverError(f"the image '{image.name}' was made without root and serves proot servers only")
@@ -104,7 +107,8 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         first_files.write_seed(server.folder / "seed", first_files.server_facts(spec, names, uplink), spec, uid)
         first_files.write_tree(server.folder / "tree", image, spec, self._name_servers(spec), uplink=uplink, uid=uid)
         agent = self._agent() if self._agent is not None else None
-        server.prepare(spec, image, uid, self._nics(spec, names), self._socket(spec, uid), agent)
+        socket = self._socket(spec, uid)
+        server.prepare(spec, image, uid, self._nics(spec, names), socket, agent, self._owned(attached, own, uid))
         self._boot(server)
 
     def update(self, spec: ServerSpec) -> None:
@@ -112,7 +116,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         server = self._known(spec.id)
         before = server.spec()
         assert before is not None
-        _refuse_volumes(spec)
+        attached = self._attached(spec)
         launch = spec_files.load(server.folder / "launch.json") or {}
         by_end = {nic.get("port"): nic["guest"] for nic in launch.get("nics", [])}
         ends = {nic.port_id: links.port_name(nic.port_id) for nic in spec.nics}
@@ -125,6 +129,15 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         facts = first_files.server_facts(spec, names, uplink)
         first_files.write_seed(server.folder / "seed", facts, spec, int(launch.get("uid", 0)))
         server.rewire(self._nics(spec, names), [nic for nic in before.nics if nic.port_id not in kept])
+        own, uid = launch.get("uid") != launch.get("image_uid"), int(launch.get("uid", 0))
+        try:
+            lost = server.attach(self._owned(attached, own, uid))
+        except DriverError:
+            spec_files.save_server(server.folder / "server.json", replace(spec, volumes=before.volumes))
+            raise
+        if lost:
+            server.power_off()
+            self._boot(server)
         if server.alive():
             done = server.execute(["python3", "-I", f"{first_files.SEED}/boot.py", "network"])
             if done.code != 0:
@@ -255,6 +268,9 @@ class NspawnDriver(GuestDriver[NspawnServer]):
             server.power_off()
             self.update(spec)
         self._networks.restore(spec.owner.project)
+        launch = spec_files.load(server.folder / "launch.json") or {}
+        own = launch.get("uid") != launch.get("image_uid")
+        server.attach(self._owned(self._attached(spec), own, int(launch.get("uid", 0))))
         self._boot(server)
 
     def _deleted(self, spec: ServerSpec | None) -> None:
@@ -305,6 +321,35 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         os.chown(folder, uid, uid)
         return folder
 
+    def _attached(self, spec: ServerSpec) -> list[VolumeSpec]:
+        """The data volumes of a server. Raises `DriverError` for one that it cannot have, with the reason."""
+        found = [volume for volume in spec.volumes if volume.boot_index != 0]
+        names = [_device(volume) for volume in found]
+        for volume, name in zip(found, names, strict=True):
+            path = self._volume(volume.id)
+            if not os.path.exists("/dev/loop-control"):
+                error = DriverError(f"'{spec.name}' cannot have the volume '{volume.name}': no loop devices are here")
+                error.hint = "load the kernel's module: modprobe loop"
+                raise error
+            if not path.exists():
+                raise DriverError(f"there is no volume '{volume.name}' that '{spec.name}' could have")
+            if volume.source and not path.stat().st_blocks:
+                what = f"the volume '{volume.name}' would have to begin as a copy of {volume.source}"
+                raise DriverError(f"{what}: servers of this machine can have copies of volumes only")
+            if names.count(name) > 1:
+                raise DriverError(f"two volumes of '{spec.name}' are to be its device {name}")
+        return found
+
+    def _owned(self, attached: Sequence[VolumeSpec], own: bool, uid: int) -> list[supervisor.Volume]:
+        """As the server's keeper mounts them. ``own``: the server has a range of ids of its own, as of ``uid``."""
+        return [
+            {
+                "name": _device(volume), "title": volume.name, "image": str(self._volume(volume.id)),
+                "base": 0 if own else uid, "read_only": volume.read_only,
+            }
+            for volume in attached
+        ]  # fmt: skip
+
     def _tidy_groups(self) -> None:
         """Removes the cloud's own control groups once the last server is gone."""
         if not self._folders():
@@ -313,14 +358,9 @@ class NspawnDriver(GuestDriver[NspawnServer]):
                 top.remove()
 
 
-def _refuse_volumes(spec: ServerSpec) -> None:
-    data = [volume.name for volume in spec.volumes if volume.boot_index != 0]
-    if data:
-        error = DriverError(
-            f"the volumes {', '.join(data)} cannot be attached to '{spec.name}': a local server may not mount disks"
-        )
-        error.hint = "choose a flavor with a larger disk, or deploy with the driver 'record'"
-        raise error
+def _device(volume: VolumeSpec) -> str:
+    """Name of the device that a server has a volume as."""
+    return (volume.device or "vdb").rpartition("/")[2]
 
 
 def _blocks(path: Path) -> int | None:

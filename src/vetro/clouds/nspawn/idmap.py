@@ -1,7 +1,8 @@
 """Shows a tree with its owners moved to another range of ids: an id-mapped mount of the kernel (5.12, overlay 5.19).
 
 So one image on disk serves servers that have a range of ids each. A program that uses the standard library only, since
-it forks and runs in a keeper's mount namespace: ``idmap.py TREE FROM TO TARGET``; without TARGET it only tries.
+it forks and runs in a keeper's mount namespace: ``idmap.py TREE FROM TO TARGET [writable]``; without TARGET it only
+tries.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ def _namespace(first: int, to: int) -> int:
         os.waitpid(child, 0)
 
 
-def mapped(tree: str, first: int, to: int) -> int:
+def mapped(tree: str, first: int, to: int, *, writable: bool = False) -> int:
     """A mount of ``tree``, attached nowhere, that shows owners from ``first`` on as from ``to`` on, or `OSError`."""
     mount = _call(_OPEN_TREE, _AT_FDCWD, os.fsencode(tree), _OPEN_TREE_CLONE | _CLOEXEC)
     try:
         user = _namespace(first, to)
         try:
-            attributes = struct.pack("QQQQ", _IDMAP | _RDONLY, 0, 0, user)
+            attributes = struct.pack("QQQQ", _IDMAP | (0 if writable else _RDONLY), 0, 0, user)
             _call(_MOUNT_SETATTR, mount, b"", _AT_EMPTY_PATH, attributes, len(attributes))
         finally:
             os.close(user)
@@ -72,6 +73,6 @@ def mapped(tree: str, first: int, to: int) -> int:
 
 
 if __name__ == "__main__":
-    handle = mapped(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    handle = mapped(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), writable="writable" in sys.argv[5:])
     if len(sys.argv) > 4:
         _call(_MOVE_MOUNT, handle, b"", _AT_FDCWD, os.fsencode(sys.argv[4]), _MOVE_MOUNT_F_EMPTY_PATH)

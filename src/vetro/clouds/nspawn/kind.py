@@ -103,14 +103,14 @@ class NspawnKind(GuestKind[StackSettings]):
         return None
 
     def capabilities(self, settings: StackSettings) -> Capabilities:
-        """See `CloudKind.capabilities`. A server may not mount disks, so volumes are records."""
+        """See `CloudKind.capabilities`."""
         return Capabilities(
             executes=True,
             walls="full",
             agents="stream",
             journals=True,
             commands=True,
-            volumes="record",
+            volumes="attach",
             networks="own",
             groups="full",
             floating=True,

@@ -15,7 +15,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from vetro.clouds.drivers.base import NicSpec, ServerSpec, ServerStatus
+from vetro.clouds.drivers.base import DriverError, NicSpec, ServerSpec, ServerStatus
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import digest, load, load_server, save
@@ -27,7 +27,7 @@ from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.guest.running_command import Entry, open_terminal
 from vetro.clouds.images.shift import RANGE
 from vetro.clouds.images.store import Image, delete_tree
-from vetro.clouds.nspawn import disks, links, namespaces, subvolumes, supervisor
+from vetro.clouds.nspawn import disks, links, namespaces, subvolumes, supervisor, volumes
 from vetro.clouds.nspawn.cgroups import Cgroup, Cgroups
 from vetro.clouds.nspawn.registry import PROPAGATE
 
@@ -126,6 +126,7 @@ class NspawnServer:
         nics: Sequence[supervisor.Nic],
         socket: Path | None,
         agent: Path | None,
+        attached: Sequence[supervisor.Volume] = (),
     ) -> None:
         """Writes what the keeper needs to start it. The seed and the tree are there already."""
         root = self.folder / "disk" / "root"
@@ -150,6 +151,7 @@ class NspawnServer:
             "groups": [],
             "argv": argv,
             "nics": list(nics),
+            "volumes": list(attached),
         }
         save(self.folder / "launch.json", launch)
 
@@ -319,6 +321,33 @@ class NspawnServer:
             inner = os.path.join(folder, "payload", "init.scope", "cgroup.procs")
             found.append(inner if os.path.exists(inner) else path)
         return found
+
+    def attach(self, wanted: Sequence[supervisor.Volume]) -> bool:
+        """Has these data volumes, at once where it runs. Whether it has to be started again, since it lost some."""
+        launch = load(self.folder / "launch.json")
+        before, after = ({one["name"]: one["image"] for one in some} for some in (launch.get("volumes") or (), wanted))
+        save(self.folder / "launch.json", {**launch, "volumes": list(wanted)})
+        if not self.alive():
+            return False
+        if any(after.get(name) != image for name, image in before.items()):
+            return True
+        try:
+            for name in after:
+                made = self.execute(["mkdir", "-p", f"{volumes.PLACE}/{name}"])
+                if made.code != 0:
+                    said = made.stderr.decode("utf-8", "replace").strip()[-300:]
+                    raise HostFailed(f"the server {self.id} has no place for a volume: {said}")
+                self._volume("attach", name, str(self.leader()))
+        except DriverError:
+            save(self.folder / "launch.json", launch)
+            raise
+        return False
+
+    def _volume(self, *words: str) -> None:
+        keeper = self._running("keeper")
+        assert keeper is not None
+        program = [sys.executable, "-I", "-S", str(volumes.__file__), words[0], str(self.folder), *words[1:]]
+        run(["nsenter", f"--mount=/proc/{keeper.pid}/ns/mnt", *program])
 
     def rewire(self, nics: Sequence[supervisor.Nic], gone: Sequence[NicSpec]) -> None:
         """Connects further interfaces and takes others away, while it runs or for its next start."""

@@ -67,8 +67,25 @@ class Subvolumes(Layers, total=False):
     sources: dict[str, str]
 
 
+class Volume(TypedDict):
+    """A data volume; see `vetro.clouds.nspawn.volumes`."""
+
+    #: Name of its device in the server, without '/dev/'.
+    name: str
+    #: What people call it.
+    title: str
+    #: The file that holds it.
+    image: str
+    #: The first id of owners on it.
+    base: int
+    read_only: bool
+
+
 class Launch(Subvolumes):
     """What ``launch.json`` holds."""
+
+    #: Missing: none.
+    volumes: list[Volume]
 
     #: The tree of the image, and the owner of its root.
     lower: str
@@ -231,6 +248,8 @@ def _mount(folder: str, launch: Launch) -> None:
     # Names as the disk has them: of paths the kernel takes a page at most.
     options = f"lowerdir={':'.join([*layers[-2::-1], lower])},upperdir={layers[-1]},workdir={_work(layers[-1])}"
     _tool(["mount", "-t", "overlay", "overlay", "-o", options, root], disk)
+    if launch.get("volumes"):
+        _tool(_program("volumes.py", "mount", folder))
 
 
 def _layers(folder: str, disk: str, launch: Launch) -> list[str]:
@@ -270,7 +289,7 @@ def _program(name: str, *words: str) -> list[str]:
     return [sys.executable, "-I", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), name), *words]
 
 
-def _start(launch: Launch) -> subprocess.Popen[bytes]:
+def _start(folder: str, launch: Launch) -> subprocess.Popen[bytes]:
     def enter() -> None:
         for path in launch["enter"]:
             try:
@@ -279,9 +298,13 @@ def _start(launch: Launch) -> subprocess.Popen[bytes]:
             except OSError:
                 pass  # a controller that takes nobody; nspawn says so where it matters
 
+    binds = []
+    for volume in launch.get("volumes") or ():
+        source = os.path.join(folder, "volumes", volume["name"]).replace("\\", "\\\\").replace(":", "\\:")
+        binds.append(f"--bind={source}:/run/vetro-volumes/{volume['name']}")
     # One thread here, so code between fork and exec is safe.
     return subprocess.Popen(
-        launch["argv"],
+        [*launch["argv"], *binds],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -334,7 +357,7 @@ def keep(folder: str) -> None:
             if not mounted:
                 _mount(folder, launch)
                 mounted = True
-            child = _start(launch)
+            child = _start(folder, launch)
             me, it = os.getpid(), child.pid
             write_json(os.path.join(folder, "running.json"), {"keeper": [me, started(me)], "nspawn": [it, started(it)]})
             status = _watch(child, launch, console)
