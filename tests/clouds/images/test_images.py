@@ -204,6 +204,29 @@ def test_unknown_recipes_and_missing_tools_are_named(tmp_path: Path, monkeypatch
         build(ImageStore(tmp_path))
 
 
+def test_packages_that_lie_ready_are_fetched_and_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Enough(Exception):
+        pass
+
+    def follow(argv: list[str], *more: object) -> None:
+        asked.extend(argv)
+        raise Enough
+
+    monkeypatch.setattr(building, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(building.sources, "apt_sources", lambda suite: "")
+    monkeypatch.setattr(building, "_follow", follow)
+    for ready, wanted in ((), False), (("redis-server", "nginx"), True):
+        asked.clear()
+        with pytest.raises(Enough):
+            build(ImageStore(tmp_path / "images"), ready=ready)
+        fetches = [word for word in asked if "--download-only install -- redis-server nginx" in word]
+        assert bool(fetches) is wanted and ("--skip=cleanup/apt/cache" in asked) is wanted
+    with pytest.raises(ImageBuildFailed, match="is no name of a Debian package"):
+        build(ImageStore(tmp_path / "images"), ready=["-oDpkg::Pre-Invoke::=id"])
+
+
 def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("mmdebstrap is not installed" if shutil.which("mmdebstrap") is None else None)
     nowhere = "Types: deb\nURIs: http://127.0.0.1:9/debian\nSuites: bookworm\nComponents: main\n"

@@ -10,7 +10,7 @@ import subprocess
 import tarfile
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ from vetro.clouds.images.store import Image, ImageStore, Progress
 
 #: Seconds after which a build is given up.
 LONGEST_BUILD = 3600
+_FETCH = "apt-get -q -y --no-install-recommends --download-only install --"
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 #: Steps of mmdebstrap that a person wants to know of.
 _STEPS = ("running apt-get", "downloading", "extracting", "installing", "creating")
 
@@ -40,22 +42,28 @@ def build(
     name: str = "debian-12",
     *,
     again: bool = False,
+    ready: Sequence[str] = (),
     progress: Progress = lambda text: None,
     log: Progress = lambda line: None,
 ) -> Image:
     """Builds an image, or gives the one that the same recipe made before (unless ``again``).
 
-    ``log`` gets each line that the programs say.
+    ``ready``: packages that servers install without the mirror. They lie in the image as files, with what they depend
+    on; nothing of them is installed, so servers are as they are without. ``log`` gets each line that the programs say.
 
     Raises `ImageMissing` for an unknown recipe, `ImageBuildFailed` with the end of what the build said.
     """
     recipe = RECIPES.get(name)
     if recipe is None:
         raise ImageMissing(f"there is no recipe '{name}'; there are: {', '.join(sorted(RECIPES))}")
+    wrong = [word for word in ready if not _PACKAGE.fullmatch(word)]
+    if wrong:
+        raise ImageBuildFailed(f"'{wrong[0]}' is no name of a Debian package")
     key = recipe.checksum(platform.machine())
     with store.locked(name):
         for image in store.list():
-            if image.name == name and image.manifest.get("recipe") == key and not again:
+            same = image.name == name and image.manifest.get("recipe") == key
+            if same and not again and set(ready) <= set(image.manifest.get("ready") or ()):
                 return image
         if which("mmdebstrap") is None:
             error = ImageBuildFailed("this machine has no 'mmdebstrap', which builds images")
@@ -63,8 +71,9 @@ def build(
             raise error
 
         def make(folder: Path) -> Mapping[str, Any]:
-            _bootstrap(recipe, folder, progress, log)
-            return {"recipe": key, "serves": list(recipe.serves), "info": dict(recipe.info), "origin": "recipe"}
+            _bootstrap(recipe, folder, ready, progress, log)
+            facts = {"recipe": key, "serves": list(recipe.serves), "info": dict(recipe.info), "origin": "recipe"}
+            return {**facts, "ready": sorted(ready)} if ready else facts
 
         return store.add(name, make, progress)
 
@@ -97,7 +106,7 @@ def import_archive(
         return store.add(name, make, progress)
 
 
-def _bootstrap(recipe: Recipe, folder: Path, progress: Progress, log: Progress) -> None:
+def _bootstrap(recipe: Recipe, folder: Path, ready: Sequence[str], progress: Progress, log: Progress) -> None:
     tree = folder / "extra"
     entries = sources.apt_sources(recipe.suite)
     _extra_files(tree, entries)
@@ -110,11 +119,13 @@ def _bootstrap(recipe: Recipe, folder: Path, progress: Progress, log: Progress) 
         "--include=" + ",".join(PACKAGES),
         "--aptopt=APT::Install-Recommends \"false\"",
         "--skip=cleanup/apt/lists",
+        *(["--skip=cleanup/apt/cache"] * bool(ready)),
         *(f"--aptopt={line}" for line in sources.apt_settings().splitlines()),
         'rm -f "$1"/etc/apt/sources.list.d/0000*',
         f"sync-in {tree} /",
         'chown -R 0:0 "$1/usr/share/vetro" "$1/etc/apt" "$1/etc/sudoers.d"',
         'chroot "$1" apt-get -q update',
+        *([f'chroot "$1" {_FETCH} {" ".join(ready)}'] * bool(ready)),
         f'chroot "$1" systemctl mask {" ".join(MASKED)}',
         'ln -sf python3 "$1/usr/bin/python"; rm -f "$1/etc/machine-id" "$1/etc/resolv.conf" "$1/etc/hostname"; '
         ': > "$1/etc/machine-id"',
