@@ -94,6 +94,15 @@ def test_only_versions_that_the_model_came_from_are_kept(planting: Any) -> None:
     assert EnvironmentPackage.objects.filter(environment_id=garden.id).count() == 3
 
 
+def test_which_packages_are_used_is_believed_of_those_that_the_catalog_lacks(planting: Any) -> None:
+    """Packages of folders on this machine are in no catalog; their checks are looked at all the same."""
+    garden = planting(plant())
+    assert not packages.uses(garden.id, "io.vetro")
+    row = Environment.objects.get(id=garden.id)
+    packages.keep(row, Task(spec={"packages": [{"fqn": "x", "version": "1.0.0", "digest": "9" * 64}]}), {})
+    assert packages.uses(garden.id, "io.vetro")
+
+
 def test_a_deployment_leaves_its_lock(planting: Any) -> None:
     garden = planting(plant())
     package = Package.objects.get(fqn="test.garden")

@@ -42,10 +42,13 @@ def pinned(environment_id: str) -> list[LockedPackage]:
 
 
 def uses(environment_id: str, package: str) -> bool:
-    """Whether a package that the last task used requires this one."""
-    digests = [one.digest for one in pinned(environment_id)]
-    required = Package.objects.filter(digest__in=digests).values_list("required", flat=True)
-    return any(package in (names or ()) for names in required)
+    """Whether a package that the last task used requires this one. Of one that the catalog does not have, as those of
+    folders on this machine, that is believed: whoever asks the package itself gets the truth.
+    """
+    digests = {one.digest for one in pinned(environment_id)}
+    known = Package.objects.filter(digest__in=digests).values_list("digest", "required")
+    required = dict(known)
+    return any(package in (required.get(digest, {package: ""}) or ()) for digest in digests)
 
 
 def resolved(
