@@ -45,6 +45,7 @@ def test_sessions_see_the_standard_packages() -> None:
         ("io.murano", "0.0.0", (1, 4), "Library"),
         ("io.murano.applications", "0.0.0", (1, 4), "Library"),
         ("io.vetro", "1.0.0", (1, 4), "Library"),
+        ("io.vetro.std", "1.0.0", (1, 4), "Library"),
     ]
 
 

@@ -33,9 +33,15 @@ def vetro_package() -> LoadedPackage:
     return packages.open_package(_ROOT / "io.vetro")
 
 
+@cache
+def std_package() -> LoadedPackage:
+    """The package ``io.vetro.std``: building blocks for applications, written in MuranoPL."""
+    return packages.open_package(_ROOT / "io.vetro.std")
+
+
 def core_packages() -> list[LoadedPackage]:
     """The standard packages in the order in which sessions see them."""
-    return [core_package(), applications_package(), vetro_package()]
+    return [core_package(), applications_package(), vetro_package(), std_package()]
 
 
 def core_natives() -> NativeRegistry:

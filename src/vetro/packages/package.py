@@ -26,7 +26,7 @@ from vetro.packages.regular import read_regular
 T = TypeVar("T")
 
 #: The packages that come with Vetro (`vetro.library`).
-STANDARD = ("io.murano", "io.murano.applications", "io.vetro")
+STANDARD = ("io.murano", "io.murano.applications", "io.vetro", "io.vetro.std")
 #: The oldest and the newest dialect there is; versions of foreign formats are clamped to them.
 _OLDEST, _NEWEST = (1, 0), (1, 4)
 

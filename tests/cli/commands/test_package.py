@@ -134,3 +134,9 @@ def test_the_page_about_the_standard_packages_is_up_to_date(vetro: Callable[...,
     made = vetro("package", "reference", "io.murano", "io.murano.applications", "io.vetro").stdout
     assert page.endswith(made), "run: vetro package reference io.murano io.murano.applications io.vetro"
     assert page.index(made) < 600
+
+
+def test_the_page_about_building_blocks_is_up_to_date(vetro: Callable[..., Result]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "authors" / "std.md").read_text(encoding="utf-8")
+    made = vetro("package", "reference", "io.vetro.std").stdout
+    assert page.endswith(made), "run: vetro package reference io.vetro.std"

@@ -13,6 +13,7 @@ from vetro.library.natives.objects import ObjectMethods
 from vetro.library.natives.reporter import InstanceNotifier, StatusReporter
 from vetro.library.natives.resources import Resources
 from vetro.library.natives.services import MetadefBrowser, MistralClient
+from vetro.library.natives.std import Script, Secrets
 from vetro.library.natives.testing import TestFixture
 from vetro.muranopl.types.native import NativeRegistry
 
@@ -34,6 +35,8 @@ CLASSES: dict[str, type] = {
     "io.murano.system.Resources": Resources,
     "io.murano.system.StatusReporter": StatusReporter,
     "io.murano.test.TestFixture": TestFixture,
+    "io.vetro.std.Script": Script,
+    "io.vetro.std.Secrets": Secrets,
 }
 
 
