@@ -79,10 +79,11 @@ else:
         PLUGIN_NAME = "custom"
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            """Places the files and adds them, though git ignores them; and examples and manual, which pages offer."""
+            """Places the files and adds them, though git ignores them; and what pages offer: the manual, packages."""
             if version == "editable":
                 return
-            build_data["force_include"]["examples"] = "vetro/examples"
+            for name in ("examples", "catalog"):
+                build_data["force_include"][name] = f"vetro/{name}"
             for path in sorted(ROOT.joinpath("docs").rglob("*.md")):
                 build_data["force_include"][str(path)] = f"vetro/{path.relative_to(ROOT).as_posix()}"
             if os.environ.get("VETRO_NO_ASSETS"):

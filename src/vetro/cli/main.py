@@ -32,6 +32,7 @@ SECTIONS: Sections = {
         "restart": ("env_power:restart_command", "Restart servers: all are stopped before the first is started."),
     },
     "Packages": {
+        "catalog": ("catalog:command", "Add the applications that come with Vetro to a server's catalog."),
         "package": ("package:command", "Create, build and publish packages."),
         "check": ("check:command", "Find every problem of packages, with file, line and fix."),
         "test": ("test:command", "Run the MuranoPL tests of packages, with coverage if wanted."),

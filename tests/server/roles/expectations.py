@@ -194,6 +194,7 @@ reader  DELETE       /v2/tokens/{token_id}
 anybody GET          /app
 reader  GET          /app/
 reader  GET          /app/catalog/
+member  POST         /app/catalog/applications
 member  POST         /app/catalog/examples
 reader  GET          /app/catalog/{fqn}/
 member  GET          /app/catalog/{fqn}/actions/{class_name}/{method}

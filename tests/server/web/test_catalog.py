@@ -75,11 +75,21 @@ def test_an_empty_catalog_offers_the_examples_and_imports_them_with_one_click(
     assert client.post("/app/catalog/examples").status_code == 302
 
 
+def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(ann: Any, browser: Browser) -> None:
+    client = browser(ann)
+    assert "Add the applications of Vetro" in _text(client.get("/app/catalog/"))
+    assert client.post("/app/catalog/applications")["Location"] == "/app/catalog/"
+    page = _text(client.get("/app/catalog/"))
+    assert "Redis" in page and "packages are imported" in page
+    assert client.post("/app/catalog/applications").status_code == 302
+
+
 def test_a_reader_is_not_offered_what_she_may_not_do(people: Any, browser: Browser) -> None:
     client = browser(people("rita", "quiet", "reader"))
     page = _text(client.get("/app/catalog/"))
     assert "Import the examples" not in page
     assert client.post("/app/catalog/examples").status_code == 403
+    assert client.post("/app/catalog/applications").status_code == 403
 
 
 def test_tiles_show_the_newest_version_with_text_escaped(ann: Any, shop: Any, browser: Browser) -> None:

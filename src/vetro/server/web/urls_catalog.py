@@ -10,6 +10,7 @@ from vetro.server.web.views.catalog import application, listing, targets
 
 urlpatterns: list[Any] = [
     path("", listing.listing, name="catalog"),
+    path("applications", listing.applications),
     path("examples", listing.examples),
     path("<str:fqn>/", application.show),
     path("<str:fqn>/form", application.form),

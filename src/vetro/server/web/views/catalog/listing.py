@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
@@ -13,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-import vetro
+from vetro.packages.shipped import applications as shipped_applications
+from vetro.packages.shipped import shipped_folder
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import answers, forgiving, search
@@ -102,11 +102,20 @@ def _featured(caller: Caller, sides: facets.Facets) -> list[dict[str, Any]]:
 
 
 @page("POST", rule="upload_package")
+def applications(request: HttpRequest, caller: Caller) -> HttpResponse:
+    """Imports the applications that come with Vetro into the project; those that are there already are left alone."""
+    return _imported(request, caller, _applications())
+
+
+@page("POST", rule="upload_package")
 def examples(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Imports the example packages into the project; those that are there already are left alone."""
-    data = _archives()
+    return _imported(request, caller, _archives())
+
+
+def _imported(request: HttpRequest, caller: Caller, data: tuple[bytes, ...]) -> HttpResponse:
     if not data:
-        raise Unavailable(_("The example packages are not part of this installation."))
+        raise Unavailable(_("These packages are not part of this installation."))
     with transaction.atomic():
         done = import_packages(caller, data, skip_existing=True)
         for package in done.packages:
@@ -129,19 +138,10 @@ def _ticked(offered: tuple[tuple[str, int], ...], chosen: list[str]) -> list[tup
     return known + [(name, 0, True) for name in wanted.values()]
 
 
-def _examples() -> Path | None:
-    """Where the examples are: beside the program as it is installed, else in the checkout; None without them."""
-    program = Path(vetro.__file__).parent
-    for place in (program / "examples", program.parent.parent / "examples"):
-        if (place / "README.md").is_file():
-            return place
-    return None
-
-
 @cache
 def _categories() -> dict[str, list[str]]:
     """Full name of an example -> the categories that it belongs to: packages have none of their own."""
-    place = _examples()
+    place = shipped_folder("examples")
     found: dict[str, list[str]] = {} if place is None else json.loads((place / "categories.json").read_text("utf-8"))
     return found
 
@@ -152,5 +152,13 @@ def _archives() -> tuple[bytes, ...]:
     from vetro.packages.checks.paths import package_paths
     from vetro.packages.load import open_package
 
-    place = _examples()
+    place = shipped_folder("examples")
     return () if place is None else tuple(open_package(path).blob for path in package_paths(str(place)))
+
+
+@cache
+def _applications() -> tuple[bytes, ...]:
+    """The applications of catalog/, in all their versions."""
+    from vetro.packages.load import open_package
+
+    return tuple(open_package(folder).blob for folders in shipped_applications().values() for folder in folders)

@@ -1,0 +1,80 @@
+"""The applications of `catalog/`: sound, with a way from their version before, and tested against scripted agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from vetro.cli.main import main
+from vetro.packages import load_path
+from vetro.packages.checks.paths import check_paths
+from vetro.packages.compat.comparison import compare
+from vetro.packages.compat.findings import promises
+
+CATALOG = Path(__file__).parents[2] / "catalog"
+NAMES = sorted(path.name for path in CATALOG.iterdir() if path.is_dir())
+
+each_application = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture
+def vetro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("VETRO_WORKSPACE", str(tmp_path / "workspace"))
+    return lambda *words: CliRunner().invoke(main, words)
+
+
+def versions(name: str) -> list[Path]:
+    return sorted(path for path in (CATALOG / name).iterdir() if path.name[0].isdigit())
+
+
+@each_application
+def test_it_is_sound_and_says_what_it_is(name: str) -> None:
+    newest = versions(name)[-1]
+    assert [str(problem) for _, problem in check_paths([str(path) for path in versions(name)])] == []
+    (package,) = load_path(newest)
+    assert package.name == f"io.vetro.catalog.{name}" and package.description and package.author and package.tags
+    assert (newest / "logo.png").read_bytes().startswith(b"\x89PNG") and (newest / "README.md").is_file()
+    changes = yaml.safe_load((newest / "changes.yaml").read_text("utf-8"))
+    assert [entry["Version"] for entry in changes] == [path.name for path in reversed(versions(name))]
+    for entry in changes:
+        assert all({"en", "de"} == set(change["Text"]) for change in entry["Changes"])
+    assert f"[{name}]({name}/{newest.name}/README.md)" in (CATALOG / "README.md").read_text("utf-8")
+
+
+@each_application
+def test_each_version_is_a_way_from_the_one_before(name: str) -> None:
+    (*_, old, new) = versions(name)
+    ((before,), (after,)) = load_path(old), load_path(new)
+    done = compare(before, after, seconds=120)
+    assert promises(done.new, done.required), [str(finding) for finding in done.findings]
+
+
+def words_of(name: str, *more: str) -> list[str]:
+    folder = CATALOG / name / "tests"
+    return [
+        "test",
+        str(versions(name)[-1]),
+        str(folder),
+        "--script",
+        str(folder / "agents.yaml"),
+        "--context",
+        "local",
+        *more,
+    ]
+
+
+@each_application
+def test_the_first_deployment_of_it(name: str, vetro: Callable[..., Result]) -> None:
+    done = vetro(*words_of(name, "-k", "testAServer"))
+    assert done.exit_code == 0 and "0 failed" in done.output, done.output
+
+
+@pytest.mark.campaign
+@each_application
+def test_its_tests_pass_and_run_nine_lines_of_ten(name: str, vetro: Callable[..., Result]) -> None:
+    done = vetro(*words_of(name, "--coverage", "--fail-under", "90"))
+    assert done.exit_code == 0 and "0 failed" in done.output, done.output

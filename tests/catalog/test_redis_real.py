@@ -1,0 +1,109 @@
+"""Redis on real servers: used by a client, moved, killed, backed up, destroyed, restored, upgraded, and gone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.test_nspawn_deploy import cloud_of
+from tests.catalog.redis_client import Refused, ask
+from tests.cli.deploykit import Place
+from tests.support.servers import traces
+
+REDIS = Path(__file__).parents[2] / "catalog" / "Redis"
+OLD, NEW = "first-Password-1", "second-Password-2"
+
+
+def action(place: Place, name: str, *more: str) -> Any:
+    return place.data("env", "action", "cache", name, "--app", "cache", *more)
+
+
+def host(place: Place, name: str) -> str:
+    rows = place.data("env", "show", "cache")["components"]
+    return str(next(row["addresses"] for row in rows if row["server"] == name)).split()[0].strip(",")
+
+
+def checksum(host: str, password: str) -> str:
+    """Of all that is stored."""
+    return hashlib.sha256("".join(str(ask(host, password, "GET", f"key-{n}")) for n in range(200)).encode()).hexdigest()
+
+
+def kill(place: Place, name: str) -> None:
+    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
+        if json.loads((folder / "server.json").read_text())["name"] == name:
+            for pid, *_ in json.loads((folder / "running.json").read_text()).values():
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(1500)  # two dozen commands and packages of the mirror, on a machine that does other things
+def test_a_life(place: Place) -> None:
+    command = ["deploy", str(REDIS / "1.0.0"), "--env", "cache", "--app", "cache", "--driver", "nspawn"]
+    chosen = [("name", "cache"), ("password", OLD), ("maxMemory", "64"), ("replicaCount", "1"), ("dataSize", "1")]
+    chosen.append(("server.flavor", "m1.tiny"))
+    place.ok(*command, *(word for pair in chosen for word in ("--set", "=".join(pair))))
+    first, second = host(place, "cache-1"), host(place, "cache-2")
+    for number in range(200):
+        ask(first, OLD, "SET", f"key-{number}", f"value {number} \u00fc")
+    before = checksum(first, OLD)
+    with pytest.raises(Refused, match="READONLY"):
+        ask(second, OLD, "SET", "x", "y")
+    with pytest.raises(Refused, match="WRONGPASS"):
+        ask(first, NEW, "PING")
+    assert ask(first, OLD, "WAIT", "0", "0") == 1 and checksum(second, OLD) == before
+
+    # Nothing to do.
+    again = place.ok(*command[:-2]).output
+    assert "the primary" not in again and "replica of" not in again and "Installing" not in again, again
+
+    # Both versions are of one line: data and servers stay.
+    place.ok("upgrade", "cache", "--to", str(REDIS / "1.1.0"))
+    assert checksum(first, OLD) == before and host(place, "cache-1") == first
+
+    made = action(place, "backup")
+    assert [row["name"] for row in action(place, "listBackups")] == [made["name"]]
+    place.ok("env", "action", "cache", "downloadBackup", "--app", "cache", "--save", "dump.rdb")
+    assert hashlib.sha256((place.folder / "dump.rdb").read_bytes()).hexdigest() == made["sha256"]
+
+    # No write that was answered is lost by moving to the other server.
+    ask(first, OLD, "SET", "late", "word")
+    assert action(place, "switchOver") == "cache-2"
+    assert ask(second, OLD, "GET", "late") == "word" and checksum(second, OLD) == before
+    assert ask(second, OLD, "SET", "late", "other") == "OK"
+    with pytest.raises(Refused, match="READONLY"):
+        ask(first, OLD, "SET", "x", "y")
+
+    # Both passwords are valid until the rotation is finished.
+    action(place, "rotatePassword", "--arg", f"password={NEW}")
+    assert ask(second, OLD, "PING") == "PONG" == ask(second, NEW, "PING") == ask(first, NEW, "PING")
+    action(place, "finishRotation")
+    assert ask(second, NEW, "PING") == "PONG"
+    with pytest.raises(Refused):
+        ask(second, OLD, "PING")
+    assert NEW not in place.ok("env", "log", "cache").output + place.ok("env", "show", "cache").output
+
+    # A killed primary is told, and comes back with what it had.
+    kill(place, "cache-2")
+    assert "has ended by itself" in place.ok("env", "health", "cache").stdout
+    place.ok("env", "deploy", "cache")
+    assert ask(second, NEW, "GET", "late") == "other" and checksum(second, NEW) == before
+    assert {row["role"] for row in action(place, "status")} == {"primary", "replica"}
+
+    # What is destroyed comes back from a backup, and from nothing else.
+    action(place, "switchOver", "--arg", "server=cache-1")
+    ask(first, NEW, "FLUSHALL")
+    assert checksum(first, NEW) != before and ask(first, NEW, "DBSIZE") == 0
+    assert action(place, "restoreBackup")["name"] == made["name"]
+    assert checksum(first, NEW) == before
+
+    place.ok("env", "destroy", "cache", "--yes")
+    left = traces(cloud_of(place), place.root)
+    left.pop("notes")
+    assert not any(left.values()), left
+    assert place.servers() == [] and not [*(place.root / "cloud" / "nspawn" / "volumes").iterdir()]

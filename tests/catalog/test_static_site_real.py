@@ -1,0 +1,89 @@
+"""A static site on a real server: seen by a browser's eyes, changed, killed, upgraded, with TLS, and gone."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import ssl
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.test_nspawn_deploy import cloud_of
+from tests.cli.deploykit import Place
+from tests.support.servers import traces
+
+SITE = Path(__file__).parents[2] / "catalog" / "StaticSite"
+#: Text of a person that a shell would take for something else.
+TEXT = "<h1>It's $(reboot) `id` \u00fc</h1>"
+
+
+def seen(url: str) -> tuple[int, str]:
+    """Status and text of what a URL answers, whoever vouches for its certificate."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5, context=ssl._create_unverified_context()) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, ""
+        except OSError:
+            assert time.monotonic() < end, url
+            time.sleep(0.2)
+
+
+def archive(place: Place, name: str, files: dict[str, str]) -> str:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        for path, text in files.items():
+            made.writestr(path, text)
+    (place.folder / name).write_bytes(buffer.getvalue())
+    return name
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(1500)  # two dozen commands, on a machine that does other things
+def test_a_life(place: Place) -> None:
+    command = ["deploy", str(SITE / "1.0.0"), "--env", "site", "--app", "web", "--driver", "nspawn"]
+    chosen = ["--set", f"html={TEXT}", "--set", "server.flavor=m1.tiny", "--set", "name=web"]
+    place.ok(*command, *chosen)
+    rows = place.data("env", "show", "site")["components"]
+    host = next(row["addresses"] for row in rows if row["addresses"] != "-").split()[0].strip(",")
+    assert seen(f"http://{host}/") == (200, TEXT)
+    assert "was changed" not in place.ok(*command[:-2]).output, "a second deployment changes nothing"
+
+    place.ok("upgrade", "site", "--to", str(SITE / "1.1.0"))
+    assert seen(f"http://{host}/") == (200, TEXT)
+
+    def publish(name: str) -> list[str]:
+        return ["env", "action", "site", "publish", "--app", "web", "--file", f"archive={name}"]
+
+    files = {"site/index.html": "from an archive", "site/a/page.html": "deep", "site/.git/config": "secret"}
+    place.ok(*publish(archive(place, "site.zip", files)))
+    assert seen(f"http://{host}/") == (200, "from an archive") and seen(f"http://{host}/a/page.html")[1] == "deep"
+    assert seen(f"http://{host}/.git/config")[0] == 403 and seen(f"http://{host}/none")[0] == 404
+    assert "would lie outside" in place.refused(*publish(archive(place, "evil.zip", {"../../etc/cron.d/x": "x"})))
+    assert seen(f"http://{host}/") == (200, "from an archive")
+
+    place.ok("deploy", str(SITE / "1.1.0"), "--env", "site", "--app", "web", "--set", "tls=own")
+    assert seen(f"https://{host}/") == (200, "from an archive")
+    assert seen(f"http://{host}/a/page.html") == (200, "deep"), "port 80 leads there"
+
+    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
+        for pid, *_ in json.loads((folder / "running.json").read_text()).values():
+            os.kill(pid, signal.SIGKILL)
+    assert "has ended by itself" in place.ok("env", "health", "site").stdout
+    place.ok("env", "deploy", "site")
+    assert seen(f"https://{host}/") == (200, "from an archive")
+
+    place.ok("env", "destroy", "site", "--yes")
+    left = traces(cloud_of(place), place.root)
+    left.pop("notes")
+    assert not any(left.values()), left
+    assert place.servers() == []
