@@ -465,3 +465,28 @@ def test_a_shop_is_upgraded_by_one_answer_and_keeps_its_visitors(place: Place) -
     print(f"planned and upgraded in {took:.1f} s")
     assert took <= 60
     place.ok("env", "destroy", "shop", "--yes")
+
+
+@pytest.mark.campaign
+def test_a_server_whose_property_is_gone_is_removed_by_the_upgrade(place: Place) -> None:
+    """The new version does not know what owned the server: the code that made it removes it."""
+    folders = {}
+    for version, text in (
+        ("1.0.0", TWINS),
+        ("2.0.0", TWINS.replace("  there: {Contract: $.class(res:LinuxMuranoInstance).notNull()}\n", "")
+                       .replace("      - $.there.deploy()\n", "").replace("list($.here, $.there)", "list($.here)")),
+    ):  # fmt: skip
+        folders[version] = write_package(place.folder / version, {"t.Twins": text})
+        manifest = folders[version] / "manifest.yaml"
+        lines = [line for line in manifest.read_text("utf-8").splitlines() if not line.startswith("Version:")]
+        manifest.write_text("\n".join([*lines, f"Version: {version}", ""]), "utf-8")
+    place.ok("deploy", str(folders["1.0.0"]), "--env", "e", "--app", "twins", "--driver", "nspawn")
+    folder = place.root / "cloud" / "nspawn" / "servers"
+    before = {path.name for path in folder.iterdir()}
+    assert len(before) == 2
+    said = place.refused("upgrade", "e", "--to", str(folders["2.0.0"]))
+    assert "--drop twins.there" in said, said
+    place.ok("upgrade", "e", "--to", str(folders["2.0.0"]), "--drop", "twins.there")
+    (kept,) = {path.name for path in folder.iterdir()}
+    assert kept in before, "the other one is gone, and none is new"
+    place.ok("env", "destroy", "e", "--yes")

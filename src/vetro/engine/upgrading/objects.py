@@ -64,12 +64,20 @@ class _Stored:
 
 class Objects:
     """``old`` and ``new`` know the packages before and after. ``target``: package -> version that its objects get;
-    ``chosen``: ids of the objects that move, with what they own; None: all.
+    ``chosen``: ids of the objects that move, with what they own; None: all. ``keep``: values that the new class has no
+    place for stay.
     """
 
     def __init__(
-        self, old: Session, new: Session, target: Mapping[str, Version], chosen: Collection[str] | None
+        self,
+        old: Session,
+        new: Session,
+        target: Mapping[str, Version],
+        chosen: Collection[str] | None,
+        *,
+        keep: bool = False,
     ) -> None:
+        self._keep = keep
         self._old, self._new = old, new
         self._target, self._chosen = target, chosen
         self._steps: dict[Any, list[Step]] = {}
@@ -226,7 +234,7 @@ class Objects:
         for name in [name for name in values if name not in kept]:
             if name in before and stored.type is not None and name not in stored.type.declared_names():
                 continue  # nobody ever read it
-            value = values.pop(name)
+            value = values[name] if self._keep else values.pop(name)
             shown = masked(name, value, class_name(told.old_type), _secret(stored.type))
             if stored.type is None or (name not in stored.type.declared_names() and _has_secret(before, stored.type)):
                 shown = MASK  # nobody can say what it is: a migration may have put a secret there

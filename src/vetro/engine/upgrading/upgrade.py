@@ -41,6 +41,8 @@ class Wanted:
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: [id, property] whose values may be lost.
     drops: Sequence[Sequence[str]] = ()
+    #: Values that a new class has no place for stay where they are.
+    keep: bool = False
 
 
 def upgraded(model: Mapping[str, Any], wanted: Wanted, open_session: Open) -> dict[str, Any]:
@@ -56,9 +58,9 @@ def upgraded(model: Mapping[str, Any], wanted: Wanted, open_session: Open) -> di
     target = {name: parse_version(version) for name, version in wanted.target.items()}
     old, new = open_session(wanted.before), open_session(wanted.after)
     there = deployed_objects(model)
-    moving = Objects(old, new, target, wanted.objects)
+    moving = Objects(old, new, target, wanted.objects, keep=wanted.keep)
     root = moving.tree(model.get("Objects"))
-    deployed = Objects(old, new, target, wanted.objects)
+    deployed = Objects(old, new, target, wanted.objects, keep=wanted.keep)
     base = None if there is None else deployed.tree(there)
     used = (model.get("SystemData") or {}).get("Packages") or {}
     packages = {**used, **{name: list(versions) for name, versions in wanted.after.items()}}

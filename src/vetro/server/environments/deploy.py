@@ -32,6 +32,7 @@ from vetro.server.environments import (
     removal,
     sessions,
     simulation,
+    substitution,
 )
 from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, Session, State
@@ -49,10 +50,15 @@ _TRIES = 10
 RULES = {"power": "power_environment", "repair": "update_environment"}
 
 
-@transaction.atomic
 def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
-    """Starts the deployment of a session's draft. Raises what `sessions.deployable` raises, and `Invalid` for a draft
-    that changes what cannot be changed any more."""
+    """Starts the deployment of a session's draft. Raises what `sessions.deployable` raises, `Invalid` for a draft that
+    changes what cannot be changed any more, and `UpgradeRefused` for a migration that fails (`substitution`)."""
+    substitution.migrate(caller, environment_id, session_id)
+    return _deploy(caller, environment_id, session_id)
+
+
+@transaction.atomic
+def _deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
     session, found = sessions.deployable(caller, environment_id, session_id)
     root = drafts.root_of(session, found)
     lock = packages.of_session(session)

@@ -10,7 +10,7 @@ from django.db import transaction
 from vetro.model.tree import copied
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import deploy, drafts, fixed_properties, packages, power, queries, sessions
+from vetro.server.environments import deploy, drafts, fixed_properties, packages, power, queries, sessions, substitution
 from vetro.server.environments.models import Environment, Session
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.queue import enqueue_plan
@@ -26,15 +26,20 @@ def plan(
     It is possible also while a task works on the environment: then it starts from the state before. Raises what
     `sessions.readable` raises, and `Invalid` for classes that no package has and for changes that are not allowed.
     """
+    found = queries.get(caller, environment_id, model=True)
+    moved = substitution.substituted(
+        caller, found, sessions.readable(caller, found, session_id) if session_id else None
+    )
     with transaction.atomic():
         found = queries.get(caller, environment_id, model=True)
         session = sessions.readable(caller, found, session_id) if session_id else None
-        root = drafts.root_of(session, found)
+        root = drafts.root_of(session, found) if moved is None else moved.root
         if edit is not None and root is not None:
             root = copied(root)
             edit(root)
         lock = packages.of_session(session)
         upgrade = (session.upgrade if session is not None else None) or {}
+        upgrade = upgrade if moved is None else moved.beside
         model = deploy.start_model(found, root, lock, upgrade)
         fixed_properties.check(caller, found, root, lock, upgrade.get("base"))
         chosen = packages.resolved(caller, found, model, lock=lock)

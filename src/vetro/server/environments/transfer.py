@@ -39,7 +39,16 @@ from vetro.server.catalog.inspection.pool import pool, reason_of
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import visible
 from vetro.server.catalog.storage import from_blob
-from vetro.server.environments import fixed_properties, history, limits, packages, queries, removal, service
+from vetro.server.environments import (
+    fixed_properties,
+    history,
+    limits,
+    packages,
+    queries,
+    removal,
+    service,
+    substitution,
+)
 from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, Session, State
@@ -164,6 +173,8 @@ def import_environment(
             elif not into_catalog:
                 packages.adopt(made["environment_id"], packages.listed(used))
         notes += locks.notes
+        if lock is None and substitution.migrate(caller, made["environment_id"], made["session_id"]):
+            notes.append(Text("versions that are not here were replaced, and objects migrated to those that are"))
         told = {"notes": notes, "driver": head.get("driver")}
         return {"environment_id": made["environment_id"], "session_id": made["session_id"], **told}
     # Its root object has the environment's id: a second copy beside the first one gets another.

@@ -209,8 +209,8 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
     target, after = _resolved(found, pinned, root, target, chosen_ids, request.beside)
     rows = {row.id: row for row in (*before.rows, *after.rows)}
     args = {
-        "before": _table(before),
-        "after": _table(after),
+        "before": table_of(before),
+        "after": table_of(after),
         "target": target,
         "objects": chosen_ids or None,
         "answers": {_object(names, key): dict(value) for key, value in request.answers.items()},
@@ -223,7 +223,7 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
         )
     except AskFailed as error:
         raise UpgradeRefused(error.message, hint=error.hint, details={"error": error.error}) from None
-    _check_size(result)
+    check_size(result)
     report = {**result.pop("report"), "target": target, "packages": _moves(before, after)}
     _named(report, result["objects"])
     wishes = Wishes(beside=request.beside, wanted={} if chosen_ids else target)
@@ -231,7 +231,7 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
     return Upgrade(report, result, packages.lock_for(final, config()))
 
 
-def _check_size(result: Mapping[str, Any]) -> None:
+def check_size(result: Mapping[str, Any]) -> None:
     """Migrations may make anything. Raises `Invalid` for what is too large, or has ids that no object has."""
     limits.check_objects(result["objects"])
     for part, what in (
@@ -378,7 +378,7 @@ def _moving(root: Any, chosen_ids: Sequence[str]) -> Collection[str | None]:
     return {id_of(part) for obj in objects(root) if id_of(obj) in chosen for part in objects(obj)}
 
 
-def _table(chosen: Chosen) -> dict[str, list[str]]:
+def table_of(chosen: Chosen) -> dict[str, list[str]]:
     made: dict[str, list[str]] = {}
     for row in chosen.rows:
         made.setdefault(row.fqn, []).append(row.version)
@@ -387,7 +387,7 @@ def _table(chosen: Chosen) -> dict[str, list[str]]:
 
 def _moves(before: Chosen, after: Chosen) -> list[dict[str, Any]]:
     """Packages that come or go: {name, old, new}."""
-    old, new = _table(before), _table(after)
+    old, new = table_of(before), table_of(after)
     names = sorted(old.keys() | new.keys())
     return [
         {"name": name, "old": old.get(name, []), "new": new.get(name, [])}
