@@ -114,6 +114,8 @@ def test_the_first_deployment(ann: Any, drain: Callable[..., int], cloud: Path) 
     ]
     assert any("Install the shop" in text for text in found["unknown"])
     assert any("3600 seconds" in text for text in found["unknown"])
+    again = planned(caller, environment, package, with_server(environment), drain)
+    assert again.id != task.id and again.result == found, "the same model and packages, the same plan"
     # Nothing happened: no server, no state, no report of a deployment, the environment is free.
     assert seen(cloud) == before
     environment.refresh_from_db()

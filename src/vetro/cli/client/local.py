@@ -192,11 +192,11 @@ class LocalClient(Client):
                 return file.read()
 
     def import_environment(
-        self, data: bytes | memoryview, name: str | None, fresh: bool, choose: Callable[[], Any]
+        self, data: bytes | memoryview, name: str | None, fresh: bool, keep_ids: bool, choose: Callable[[], Any]
     ) -> Any:
         """See `vetro.server.local.answers.import_environment`."""
         with refusals():
-            return import_environment(self.workspace, data, name=name, fresh=fresh, choose=choose)
+            return import_environment(self.workspace, data, name=name, fresh=fresh, keep_ids=keep_ids, choose=choose)
 
     def package_paths(self, environment_id: str) -> list[str]:
         """The packages that an environment uses, as they can be loaded."""

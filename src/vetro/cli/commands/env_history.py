@@ -139,14 +139,20 @@ def report_command(name: str, target: str | None, force: bool, workspace: str | 
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--name", metavar="NAME", help="Another name than it has.")
 @click.option("--fresh", is_flag=True, help="With new ids, as a draft of which nothing is deployed.")
+@click.option(
+    "--keep-ids", is_flag=True, help="With --fresh: under its own ids. Only in a workspace, where they are new."
+)
 @context_option
 @workspace_option
-def import_command(file: str, name: str | None, fresh: bool, workspace: str | None) -> None:
+def import_command(file: str, name: str | None, fresh: bool, keep_ids: bool, workspace: str | None) -> None:
     """Make an environment from what 'vetro env export' wrote.
 
     It counts as deployed as the archive says: that is right where it comes back as itself, to the same cloud. Use
-    --fresh for a copy, and for another machine or cloud.
+    --fresh for a copy, and for another machine or cloud. With --keep-ids its plan there is the same to the letter:
+    names of resources are made of ids.
     """
+    if keep_ids and not fresh:
+        raise click.UsageError("--keep-ids goes with --fresh: without it an environment keeps its ids anyway")
     with out.explained():
         if not Path(file).is_file() or Path(file).stat().st_size > limits.LARGEST_ARCHIVE:
             fault = f"{file} is no file, or has more than {limits.LARGEST_ARCHIVE >> 20} MiB"
@@ -156,7 +162,9 @@ def import_command(file: str, name: str | None, fresh: bool, workspace: str | No
         with server(workspace) as client:
             if is_local(client):
                 choose = partial(chosen_cloud, client, "auto", None)
-                made = client.import_environment(data, name, fresh, choose)
+                made = client.import_environment(data, name, fresh, keep_ids, choose)
+            elif keep_ids:
+                out.fail("a service gives environments ids of its own", "import it without --keep-ids")
             else:
                 made = _uploaded(client, Path(file).name, bytes(data), {"name": name, "fresh": fresh})
             found = client.get(f"/environments/{made['environment_id']}")

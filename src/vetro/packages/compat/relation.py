@@ -158,15 +158,16 @@ class Pair:
     def _example(self, contract: Contract) -> tuple[bool, Any]:
         """A value that an old contract takes; (False, None) where none is found."""
         if isinstance(contract, ContractExpression) and contract.chain is not None and not runs_alone(contract):
-            steps = contract.chain.steps
-            named = [step for step in steps if isinstance(step, OfClass) and step.name is not None]
-            free = not any(isinstance(step, Check) or (isinstance(step, Owner) and not step.owned) for step in steps)
-            if len(named) == 1 and free:
-                return True, {"?": {"type": _full_name(named[0].name, self.old)}}
+            taken = _taken_objects(contract.chain, self.old)
+            if taken is not None and taken.step.name is not None and not taken.conditions:
+                if taken.definitions:
+                    return True, self._definition(taken.step.name)
+                if taken.null or taken.references:
+                    return True, None if taken.null else self._reference(taken.step.name)
         elif runs_alone(contract):
-            taken = [value for value in values_for(contract) if self.old.take(contract, value).taken]
-            if taken:
-                return True, min(taken, key=lambda value: (value is None, not _is_declared(contract, value)))
+            found = [value for value in values_for(contract) if self.old.take(contract, value).taken]
+            if found:
+                return True, min(found, key=lambda value: (value is None, not _is_declared(contract, value)))
         return False, None
 
     def _maps(self, old: ContractMap, new: ContractMap, depth: int) -> Relation:
@@ -261,34 +262,39 @@ class Pair:
         return TAKEN
 
     def _objects(self, old: Chain, new: Chain) -> Relation:
-        """Contracts of objects: by class, by owner and by conditions that are the same."""
-        before = [step for step in old.steps if isinstance(step, OfClass)]
-        after = [step for step in new.steps if isinstance(step, OfClass)]
-        if len(before) != 1 or len(after) != 1 or any(isinstance(s, Convert) for s in (*old.steps, *new.steps)):
+        """Contracts of objects: by null, by class, by owner and by conditions that are the same."""
+        before, after = _taken_objects(old, self.old), _taken_objects(new, self.new)
+        if before is None or after is None:
             return UNKNOWN
-        one, other = before[0], after[0]
+        if before.null and not after.null:
+            return Relation(Verdict.REFUSED, None) if not before.conditions else UNKNOWN
+        one, other = before.step, after.step
         same = (one.template, one.default, one.version_spec, one.excluded is None) == (
             other.template, other.default, other.version_spec, other.excluded is None,
         )  # fmt: skip
-        known, wanted = (
-            {
-                (key(step.predicate, side.prefixes), _meaning(step.predicate, side, objects=True))
-                for step in chain.steps
-                if isinstance(step, Check) and step.predicate
-            }
-            for side, chain in ((self.old, old), (self.new, new))
-        )
-        owners = {step.owned for step in old.steps if isinstance(step, Owner)}
-        if old.nullable and not new.nullable:
-            return Relation(Verdict.REFUSED, None) if not known else UNKNOWN
-        narrower = one.name is not None and other.name is not None and self._narrower(one.name, other.name)
-        if narrower and not known and owners <= {True}:  # a definition is owned by whoever has it
-            kind = self.old.class_named(one.name or "")
-            written = one.name if kind is None else f"{kind.name}/{kind.version}" if self._outdated(kind) else kind.name
-            return Relation(Verdict.REFUSED, {"?": {"type": written}})
-        fits = one.name is not None and other.name is not None and self._derives(one.name, other.name)
-        more = {step.owned for step in new.steps if isinstance(step, Owner)} - owners
-        return TAKEN if same and fits and wanted <= known and not more else UNKNOWN
+        if one.name is None or other.name is None:
+            return UNKNOWN
+        if not before.conditions and not one.template and not other.template:
+            narrower = self._narrower(one.name, other.name)
+            if before.definitions and (narrower or not after.definitions):
+                return Relation(Verdict.REFUSED, self._definition(one.name))
+            if before.references and (narrower or not after.references):
+                return Relation(Verdict.REFUSED, self._reference(one.name))
+        if not self._derives(one.name, other.name) or not after.conditions <= before.conditions:
+            return UNKNOWN
+        owned = before.definitions <= after.definitions and before.references <= after.references
+        return TAKEN if same and owned else UNKNOWN
+
+    def _definition(self, name: str) -> Any:
+        """A definition of an object of an old class as a witness."""
+        kind = self.old.class_named(name)
+        written = name if kind is None else f"{kind.name}/{kind.version}" if self._outdated(kind) else kind.name
+        return {"?": {"type": written}}
+
+    def _reference(self, name: str) -> str:
+        """The id of an object that is elsewhere as a witness: what it is called says of which class it is."""
+        kind = self.old.class_named(name)
+        return str(name if kind is None else kind.name).rpartition(".")[2].rpartition(":")[2]
 
     def _derives(self, old: str, new: str) -> bool:
         """Whether objects of the old class are of the new one, in the new version."""
@@ -325,6 +331,44 @@ class Pair:
 
     def _in_new_version(self, name: str) -> Any:
         return self.new.class_named(f":{name}" if "." not in name else name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """What a contract of objects takes: null, definitions (whoever has one owns it), and references to others."""
+
+    step: OfClass
+    null: bool
+    definitions: bool
+    references: bool
+    #: Conditions besides, which nobody can tell the meaning of: their keys, and what else they depend on.
+    conditions: frozenset[Any]
+
+
+#: Conditions that say what ``notNull()`` says.
+_NOT_NULL = frozenset(key(parse(text, MURANO), {}) for text in ("$ != null", "null != $"))
+
+
+def _taken_objects(chain: Chain, side: Side) -> _Objects | None:
+    """What a chain with one class takes; None for other chains."""
+    classes = [step for step in chain.steps if isinstance(step, OfClass)]
+    if len(classes) != 1 or any(isinstance(step, Convert) for step in chain.steps):
+        return None
+    parts = [
+        part
+        for step in chain.steps
+        if isinstance(step, Check) and step.predicate is not None
+        for part in conjuncts(step.predicate)
+    ]
+    rest = [part for part in parts if key(part, side.prefixes) not in _NOT_NULL]
+    owners = {step.owned for step in chain.steps if isinstance(step, Owner)}
+    return _Objects(
+        classes[0],
+        chain.nullable and len(rest) == len(parts),
+        False not in owners,
+        True not in owners,
+        frozenset((key(part, side.prefixes), _meaning(part, side, objects=True)) for part in rest),
+    )
 
 
 def _item(contract: ContractList, position: int) -> Contract:

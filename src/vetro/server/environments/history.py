@@ -149,10 +149,16 @@ def clone(caller: Caller, environment_id: str, name: str, session_id: str = "") 
     return begin(caller, wanted, root, classes, source=source.id)
 
 
-def begin(caller: Caller, name: str, root: dict[str, Any], classes: Classes, **told: Any) -> dict[str, str]:
-    """An environment called ``name`` with the applications of ``root`` as a draft."""
-    id = new_id()
-    fresh = renewed(undeployed(root, classes), classes, new_id)
+def begin(
+    caller: Caller, name: str, root: dict[str, Any], classes: Classes, *, id: str | None = None, **told: Any
+) -> dict[str, str]:
+    """An environment called ``name`` with the applications of ``root`` as a draft.
+
+    ``id``: the one that it is to have, and its objects keep theirs; None: all are new.
+    """
+    fresh = undeployed(root, classes)
+    if id is None:
+        id, fresh = new_id(), renewed(fresh, classes, new_id)
     given = {key: fresh[key] for key in ("region", "defaultNetworks") if fresh.get(key) is not None}
     made = service.model_of(id, name, {**given, "name": name})
     draft = {**made, "applications": applications_of(fresh)}

@@ -52,7 +52,7 @@ from vetro.server.environments import (
 from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, Session, State
-from vetro.server.errors import Invalid
+from vetro.server.errors import Conflict, Invalid
 from vetro.server.ids import new_id
 from vetro.server.quotas import enforcement
 from vetro.server.secrets.encryption import CompressedJSON, dumps, loads_compressed, unpacked_size
@@ -133,6 +133,7 @@ def import_environment(
     *,
     name: str | None = None,
     fresh: bool = False,
+    keep_ids: bool = False,
     into_catalog: bool = True,
 ) -> dict[str, Any]:
     """An environment from such an archive: {environment_id, session_id, notes, driver}.
@@ -141,7 +142,8 @@ def import_environment(
 
     It has the newest states of the archive (``retention.states``) and counts as deployed as they say: right where it
     comes back as itself.
-    ``fresh``: its applications become a draft with new ids instead, and nothing counts as deployed. Packages that the
+    ``fresh``: its applications become a draft with new ids instead, and nothing counts as deployed; with ``keep_ids``
+    under the ids that they had, which is for installations of one person only (`_kept_id`). Packages that the
     project does not see are imported; without ``into_catalog`` the environment uses those of the archive, and nobody
     else sees them. Raises `Invalid` for an archive that is not one of ours, `Conflict` for a name
     that is taken and for a copy whose model knows resources that are another environment's, and what importing
@@ -165,7 +167,8 @@ def import_environment(
         lock = locks.of(numbers[-1])
         digests = [e["digest"] for e in used] if lock is None else [package.digest for package in lock.packages]
         with transaction.atomic():
-            made = history.begin(caller, wanted, root, fixed_properties.classes_of(digests), imported=True)
+            id = _kept_id(head.get("id")) if keep_ids else None
+            made = history.begin(caller, wanted, root, fixed_properties.classes_of(digests), id=id, imported=True)
             if lock is not None:
                 # What it was deployed with, whatever the catalog has that would do as well.
                 row = packages.adopt(made["environment_id"], lock)
@@ -288,6 +291,27 @@ def _restore_older(own: str, states: Mapping[int, bytes | memoryview], locks: _L
             lock = locks.of(number)
             row = None if lock is None else packages.store(lock)
             State.objects.create(environment_id=own, number=number, model=CompressedJSON(states[number]), lock=row)
+
+
+def _kept_id(id: Any) -> str:
+    """The id of an archive for an environment that is new here. Raises `Conflict` where one had it.
+
+    An id opens what is made for it. Only where all is one person's does it matter to nobody who says it: elsewhere
+    records of who had it are dropped after a while, and servers of others may still be there.
+    """
+    known = isinstance(id, str) and _ID.fullmatch(id) is not None
+    if not known or any(
+        rows.exists()
+        for rows in (
+            Environment.objects.filter(id=id),
+            Task.objects.filter(environment_id=id),
+            AuditRecord.objects.filter(target_id=id),
+        )
+    ):
+        raise Conflict(
+            Text("an environment with the id of the archive is here, or was"), hint=Text("import it with new ids")
+        )
+    return str(id)
 
 
 def _is_free(caller: Caller, id: Any) -> bool:

@@ -176,6 +176,7 @@ def import_environment(
     *,
     name: str | None,
     fresh: bool,
+    keep_ids: bool = False,
     choose: Callable[[], Mapping[str, Any]],
 ) -> dict[str, Any]:
     """An environment from what `vetro env export` wrote, with the packages that are in the archive.
@@ -191,7 +192,9 @@ def import_environment(
     workspace.keep()
     try:
         with transaction.atomic():
-            made = transfer.import_environment(workspace.caller, data, name=name, fresh=fresh, into_catalog=False)
+            made = transfer.import_environment(
+                workspace.caller, data, name=name, fresh=fresh, keep_ids=keep_ids, into_catalog=False
+            )
             id = made["environment_id"]
             row = Environment.objects.get(id=id)
             check_name(row.name)

@@ -10,6 +10,7 @@ depends on are part of it: a task that is continued after a death sees what it s
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
@@ -23,7 +24,7 @@ from vetro.engine.host.encryption import derived, key_in
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.engine.version import engine_version
-from vetro.packages.lock import Choice, requirements_of
+from vetro.packages.lock import Choice, canonical, requirements_of
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
@@ -72,7 +73,7 @@ def make(
         object_id=object_id,
         on_class=on_class,
         power=power,
-        seed=task_id,
+        seed=_plan_seed(model, packages, resolution) if kind == "plan" else task_id,
         settings=engine_settings(config, task_id if environment is None else environment.id),
         configs=class_configs(config),
         budget=budget(config),
@@ -205,6 +206,13 @@ def secret_keys(config: Config) -> list[str]:
     """Keys for `vetro.engine.host.encryption.Seal`: the same on each machine with the keys of the installation, and the
     one that a workspace of an earlier version sealed with."""
     return [*derived(read_keys(config.path("secrets.key_file"))), *key_in(config.data / "secrets", make=False)]
+
+
+def _plan_seed(model: Mapping[str, Any], packages: Sequence[Any], resolution: Sequence[Choice]) -> str:
+    """The same for the same model and packages: so is what a plan tells, wherever it is made. Nothing of it is used."""
+    used = sorted((row.fqn, row.version, row.digest) for row in packages)
+    text = canonical({"model": model, "packages": used, "choices": [astuple(one) for one in resolution]})
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def host_config(config: Config, task: Task) -> dict[str, Any]:
