@@ -257,6 +257,9 @@ reader  POST         /app/forms/{form}/switch
 reader  GET POST     /app/forms/{form}/{number}
 reader  GET          /app/forms/{form}/{number}/choices
 reader  POST         /app/forms/{form}/{number}/password
+reader  GET          /app/help/
+reader  GET          /app/help/about/{topic}
+reader  GET          /app/help/{name}/
 anybody GET POST     /app/link/{token}
 anybody GET POST     /app/login
 anybody POST         /app/logout
@@ -322,6 +325,7 @@ reader  POST         /app/project
 member  GET          /app/quick/{package}
 member  GET          /app/results/{task}/
 member  GET          /app/results/{task}/download
+reader  GET          /app/search
 reader  GET          /app/templates/
 member  GET POST     /app/templates/new
 reader  GET          /app/templates/{template}/

@@ -121,6 +121,7 @@ def values(of: dict[str, str], path: str) -> dict[str, str]:
         "action": of["action"],
         "class_name": of["class"],
         "methods": "water",
+        "topic": "the-catalog",
         "method": "sum",
         "name": of["class"] if "/class" in path else "nothing",
         "fqn": of["fqn"],
