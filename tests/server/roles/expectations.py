@@ -200,6 +200,8 @@ reader  GET          /app/catalog/{fqn}/
 member  GET          /app/catalog/{fqn}/actions/{class_name}/{method}
 member  GET POST     /app/catalog/{fqn}/add
 reader  GET          /app/catalog/{fqn}/form
+reader  GET          /app/catalog/{fqn}/gets
+member  POST         /app/catalog/{fqn}/gets
 reader  GET          /app/environments/
 reader  GET          /app/environments/deployments
 member  GET POST     /app/environments/import

@@ -93,7 +93,20 @@ _QUERIES = {
 }
 #: Parts of addresses that name nothing of a project.
 _PLAIN = frozenset(
-    {"number", "seq", "path", "builder", "image_id", "category", "category_id", "name", "methods", "method", "server", "topic"}
+    {
+        "number",
+        "seq",
+        "path",
+        "builder",
+        "image_id",
+        "category",
+        "category_id",
+        "name",
+        "methods",
+        "method",
+        "server",
+        "topic",
+    }
     | {"command"}
 )
 #: Addresses of what every project may see, and of links, which are secrets.

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import path
 
-from vetro.server.web.views.catalog import application, listing, targets
+from vetro.server.web.views.catalog import application, gets, listing, targets
 
 urlpatterns: list[Any] = [
     path("", listing.listing, name="catalog"),
@@ -14,5 +14,6 @@ urlpatterns: list[Any] = [
     path("examples", listing.examples),
     path("<str:fqn>/", application.show),
     path("<str:fqn>/form", application.form),
+    path("<str:fqn>/gets", gets.gets),
     path("<str:fqn>/add", targets.add),
 ]

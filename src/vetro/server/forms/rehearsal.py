@@ -1,0 +1,136 @@
+"""What an application would make if its form was sent as it is: the plan of an environment with nothing else in it.
+
+It is made once for a version and a project, when somebody asks, and told to all of the project after that. What the
+form asks without an answer of its own (a password, another application) is said instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from django.db import transaction
+
+from vetro.forms.placement import field_at
+from vetro.forms.sessions import FormFailed
+from vetro.server.accounts.policy import enforce
+from vetro.server.caller import Caller
+from vetro.server.catalog.models import Package
+from vetro.server.forms import form_session
+from vetro.server.forms.views import Shown
+from vetro.server.setup import config
+from vetro.server.tasks.models import Task
+
+#: Pages of a form that are answered, and questions that are named.
+_PAGES: Final = 50
+_NAMED: Final = 10
+#: Ends of types of resources -> what they are counted as.
+_KINDS: Final = {
+    "Nova::Server": "servers",
+    "Cinder::Volume": "volumes",
+    "Neutron::FloatingIP": "addresses",
+    "Nova::FloatingIP": "addresses",
+    "Neutron::Net": "networks",
+    "Neutron::Port": "ports",
+    "Neutron::SecurityGroup": "security_groups",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """``task``: the plan, None where there can be none; ``missing``: what has to be answered first."""
+
+    task: Task | None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gets:
+    """What a plan makes: {kind: number} of resources, sizes of servers with how many have them, scripts that run."""
+
+    resources: Mapping[str, int]
+    sizes: Mapping[str, int]
+    objects: int
+    scripts: int
+
+
+def known(caller: Caller, package: Package) -> Rehearsal | None:
+    """The one that somebody of the project has begun; None without one."""
+    try:
+        kept = json.loads(_file(caller, package).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    if kept.get("missing"):
+        return Rehearsal(None, tuple(kept["missing"]))
+    task = Task.objects.filter(id=kept.get("task") or "", project_id=caller.project_id, kind="plan").first()
+    return None if task is None or task.state in ("cancelled", "killed") else Rehearsal(task)
+
+
+def begin(caller: Caller, package: Package) -> Rehearsal:
+    """Begins it, unless it is there. Raises what beginning a form raises, `Forbidden`, `QuotaBusy`."""
+    enforce(caller, "plan_environment")
+    found = known(caller, package)
+    if found is not None:
+        return found
+    with transaction.atomic():
+        shown = form_session.begin(caller, package=package.id)
+        missing: list[str] = []
+        try:
+            for _ in range(_PAGES):
+                shown = form_session.submit(caller, shown.id, {}, partial=True)
+                if shown.outcome != "next":
+                    break
+            if shown.outcome == "ready":
+                found = Rehearsal(form_session.plan(caller, shown.id))
+            else:
+                missing = [_label(shown, one.place) for one in shown.problems][:_NAMED]
+                found = Rehearsal(None, tuple(dict.fromkeys(missing)) or (shown.title,))
+        except FormFailed as error:
+            found = Rehearsal(None, (str(error.message),))
+        form_session.discard(caller, shown.id)
+    _keep(_file(caller, package), {"task": found.task.id if found.task else "", "missing": list(found.missing)})
+    return found
+
+
+def gets(plan: Mapping[str, Any]) -> Gets:
+    """What a plan (`vetro.engine.planning`) makes."""
+    resources: Counter[str] = Counter()
+    for stack in plan["stacks"]:
+        for item in stack["resources"]:
+            kind = next((kind for end, kind in _KINDS.items() if str(item["type"]).endswith(end)), "")
+            if kind and item["what"] == "created":
+                resources[kind] += 1
+    made = [item for item in plan["objects"] if item["what"] == "created"]
+    sizes = Counter(
+        str(told["new"])
+        for item in made
+        for told in item["properties"]
+        if told["name"] == "flavor" and isinstance(told["new"], str)
+    )
+    return Gets(dict(resources), dict(sizes), len(made), len(plan["scripts"]))
+
+
+def _label(shown: Shown, path: str) -> str:
+    top = "/" + path.lstrip("/").partition("/")[0]
+    found = (field_at(page, top) for page in shown.form.pages)
+    return next((field.label or field.name for field in found if field is not None), shown.title)
+
+
+def _file(caller: Caller, package: Package) -> Path:
+    key = hashlib.sha256(f"{caller.project_id} {package.id} {package.digest}".encode()).hexdigest()
+    return config().data / "cache" / "rehearsals" / f"{key}.json"
+
+
+def _keep(file: Path, told: Mapping[str, Any]) -> None:
+    with suppress(OSError):  # a full disk: somebody asks again
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(told), "utf-8")
+        draft.replace(file)

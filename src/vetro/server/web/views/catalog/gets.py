@@ -1,0 +1,55 @@
+"""What one gets of an application: what a plan with the answers that its form begins with makes, and its actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from vetro.diagnostics import decode_messages
+from vetro.server.accounts.policy import allows
+from vetro.server.caller import Caller
+from vetro.server.errors import ServiceError
+from vetro.server.forms import rehearsal
+from vetro.server.tasks.models import Task
+from vetro.server.web.page import page, render
+from vetro.server.web.views.catalog.application import chosen, versions_of
+from vetro.server.web.views.packages import contents
+
+#: Actions that are named.
+_ACTIONS = 12
+
+
+@page("GET", "POST", rule="get_package")
+def gets(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
+    """What is known of it; posted: begins to find it out."""
+    row = chosen(versions_of(caller, fqn), request.GET.get("version"))
+    found = rehearsal.begin(caller, row) if request.method == "POST" else rehearsal.known(caller, row)
+    context: dict[str, Any] = {"package": row, "may_plan": allows(caller, "plan_environment")}
+    if found is not None:
+        context |= {"missing": found.missing, **(_told(found.task) if found.task is not None else {})}
+    context["actions"] = _actions(caller, row)
+    part = request.headers.get("HX-Target") == "get"
+    return render(request, "catalog/gets.html" if part else "catalog/gets_page.html", context)
+
+
+def _told(task: Task) -> dict[str, Any]:
+    if task.state not in Task.FINAL:
+        return {"waits": True}
+    if task.state == "done" and isinstance(task.result, dict):
+        return {"gets": rehearsal.gets(task.result)}
+    return {"failed": decode_messages(task.error or {}).get("message") or task.state}
+
+
+def _actions(caller: Caller, row: Any) -> list[dict[str, str]]:
+    """The actions of the class named like the package."""
+    try:
+        told = contents.described(caller, row)["classes"]
+    except ServiceError:  # the part about its form says so
+        return []
+    main = next((item for item in told if item["name"] == row.fqn), None)
+    methods = [item for item in main["methods"] if item["public"] and item["usage"] != "Static"] if main else []
+    return [
+        {"title": item["words"].get("title") or item["name"], "help": item["words"].get("help") or ""}
+        for item in methods[:_ACTIONS]
+    ]
