@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from itertools import islice
 
 import pytest
@@ -42,6 +43,12 @@ def test_they_meet_the_rules_and_are_never_the_same(field: Field, expected: str)
 def test_rules_that_no_random_text_meets_end_soon() -> None:
     assert list(islice(candidates(secret("^only this$")), 1)) == []
     assert list(candidates(secret(minLength=3, maxLength=2))) == []
+
+
+def test_a_pattern_that_takes_as_long_as_it_may_ends_soon() -> None:
+    before = time.thread_time()
+    assert list(candidates(secret(r"^(a*)*(b*)*(\w*)*\W{70}$"))) == []
+    assert time.thread_time() - before < 10
 
 
 def test_only_a_secret_text_can_be_made() -> None:

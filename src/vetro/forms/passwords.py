@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import string
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -30,6 +31,8 @@ _POOLS: Final = (
     (string.digits,),
 )
 _TRIES: Final = 3
+#: Seconds of processor time until nothing more is tried.
+_PATIENCE: Final = 0.5
 
 
 def can_be_made(field: Field) -> bool:
@@ -43,9 +46,12 @@ def candidates(field: Field) -> Iterator[str]:
     least = int(field.constraints.get("minLength") or 0)
     most = min(int(field.constraints.get("maxLength") or 255), 255)
     lengths = [max(least, min(_LENGTH, most)), *(n for n in _OTHERS if least <= n <= most)]
+    end = time.thread_time() + _PATIENCE
     for pool in _POOLS:
         for length in dict.fromkeys(lengths):
             for _ in range(_TRIES):
+                if time.thread_time() > end:  # patterns of authors may cost what they are allowed to, each time
+                    return
                 text = _made(pool, length)
                 if len(text) == length and not list(evaluate(checks, text)):
                     yield text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from tests.cli.formkit import Person, definition_form_session
 from vetro.cli.forms.answers import UnknownAnswer
 from vetro.cli.forms.dialogue import Dialogue
-from vetro.forms.sessions import FormSession
+from vetro.forms.queries import answerer
+from vetro.forms.sessions import DefinitionFormSession, FormSession
 
 
 def filled(
@@ -145,3 +147,39 @@ def test_whoever_goes_away_has_lost_nothing(gone: type[BaseException]) -> None:
     again = Person("", "", "", "", "", "")
     made = filled(definition_form_session(), again, kept)
     assert (made["name"], made["size"], made["text"]) == ("shop", 8, "later")
+
+
+APPLICATION = """\
+Version: 2.0
+Application: {'?': {type: t.Box}, db: $.main.db}
+Forms: [{main: {fields: [{name: db, type: t.Db, label: Database}]}}]
+"""
+
+
+def test_an_application_for_a_field_is_made_on_the_way() -> None:
+    there: list[dict[str, Any]] = []
+
+    class Effects:
+        def perform(self, key: str, kind: str, args: dict[str, Any]) -> Any:
+            return [{"fqn": "t.Db", "name": "Small database"}] if args["what"] == "packages" else there
+
+    answer = answerer(SimpleNamespace(effects=Effects(), task=None))  # type: ignore[arg-type]
+    answer({"do": "load", "text": APPLICATION, "origin": "ui.yaml"})
+    about = {"package": {"fqn": "t.Box", "name": "Box", "version": "1.0.0"}, "quick": True, "referred": False}
+
+    def create(package: str) -> str | None:
+        if not asked:
+            asked.append(package)
+            return None  # the person went away from its form
+        there.append({"id": "d1", "name": "books", "type": "t.Db/1.0.0"})
+        return "d1"
+
+    asked: list[str] = []
+    person = Person("new: Small database", "new: Small database", "")
+    made = filled(DefinitionFormSession(answer, about), person, create=create)
+    assert (made["db"], asked) == ("d1", ["t.Db"])
+    assert "Back to Database" in person.shown and "   1  Database: books" in person.shown
+    # Without an environment to put it into there is nothing to make.
+    person = Person("books", "")
+    assert filled(DefinitionFormSession(answer, about), person)["db"] == "d1"
+    assert not [line for line in person.shown if "new:" in line]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vetro.cli import output as out
 from vetro.cli.forms import input as ask
 from vetro.cli.forms.answers import Given, check_pages, of_page
-from vetro.cli.forms.prompts import Asking
+from vetro.cli.forms.prompts import Asking, Create
 from vetro.cli.forms.questions import Question, questions, within
 from vetro.cli.forms.terminal import COMMANDS, GoBack, Talk, entered
 from vetro.diagnostics import Diagnostic
@@ -21,13 +21,20 @@ class Dialogue(Asking):
     """``given``: answers that are suggested. `work` always has all answers so far. `run` raises what `FormSession`
     raises, `UnknownAnswer`, and `EOFError` and `KeyboardInterrupt` when the person goes away.
 
-    ``everything``: fields of level "advanced", too.
+    ``everything``: fields of level "advanced", too. ``create``: see `Asking`.
     """
 
     def __init__(
-        self, form_session: FormSession, work: Work, given: Given, talk: Talk, *, everything: bool = False
+        self,
+        form_session: FormSession,
+        work: Work,
+        given: Given,
+        talk: Talk,
+        *,
+        everything: bool = False,
+        create: Create | None = None,
     ) -> None:
-        super().__init__(form_session, work, talk)
+        super().__init__(form_session, work, talk, create=create)
         self._given = given
         self._everything = everything
         self._suggested: set[int] = set()

@@ -70,8 +70,13 @@ def run(
 def filled_in(form_session: RemoteFormSession, work: Work, given: Given, asked: bool, everything: bool) -> Work:
     """The work once the form is ready: filled in by the person at the terminal, or by ``given`` alone."""
     if asked:
+
+        def create(package: str) -> str | None:
+            other = form_session.beside(package)
+            return str(other.result(filled_in(other, other.begin(), {}, True, everything))["object_id"])
+
         try:
-            return Dialogue(form_session, work, given, Terminal(), everything=everything).run()
+            return Dialogue(form_session, work, given, Terminal(), everything=everything, create=create).run()
         except (KeyboardInterrupt, EOFError):
             out.note("")
             out.fail(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from vetro.cli import output as out
@@ -17,13 +18,23 @@ from vetro.forms.sessions import FormFailed, FormSession, Work
 from vetro.model.paths import ABSENT, pointer
 
 Answers = dict[str, Any]
+#: Full name of a package -> id of the application that a person has made of it; None where nothing came of it.
+Create = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """Stands for an application that is still to be made."""
+
+    package: str
 
 
 class Asking:
-    """`work` always has all answers so far."""
+    """`work` always has all answers so far. ``create``: makes an application for a field of a definition."""
 
-    def __init__(self, form_session: FormSession, work: Work, talk: Talk) -> None:
+    def __init__(self, form_session: FormSession, work: Work, talk: Talk, *, create: Create | None = None) -> None:
         self.form_session = form_session
+        self._create = create
         self.work = work
         self._talk = talk
         #: Questions that were answered with the one that made them.
@@ -65,10 +76,23 @@ class Asking:
         elif field.kind == "reference" and not self._texts:
             value = ask.ask_object(self._talk, label, field, self._search(field))
         elif field.choices or field.kind in ("choice", "reference"):
-            value = ask.ask_choice(self._talk, label, field, field.choices)
+            value = ask.ask_choice(self._talk, label, field, [*field.choices, *self._new(field)])
+            if isinstance(value, _New):
+                self._talk.say("")
+                made = None if self._create is None else self._create(value.package)
+                self._talk.say(out.style(f"Back to {label}", bold=True))
+                if made is None:
+                    return False
+                value = made
         else:
             value = ask.ask_text(self._talk, label, field, raw=self._texts)
         return self._take(question, page, value)
+
+    def _new(self, field: Field) -> list[Choice]:
+        """Applications that can be made for a field of a definition, where there is an environment to put them into."""
+        if self._create is None or field.picker is None:
+            return []
+        return [Choice(_New(str(one.value)), f"new: {one.label}", group="New") for one in field.picker.types]
 
     def _list(self, question: Question, page: Page) -> bool:
         items = question.field.items

@@ -92,6 +92,12 @@ class RemoteFormSession(FormSession):
         found = [choice for choice in listed if wanted in f"{choice.label} {choice.group or ''}".casefold()]
         return found[offset:], more
 
+    def beside(self, package: str) -> RemoteFormSession:
+        """The form of an application that is made for a field of this one; ``package``: full name."""
+        found = self._client.get("/packages", fqn=package, limit=1)["items"][0]
+        about = {"environment_id": self._first["environment_id"], "package": found["id"], "into": self.id}
+        return RemoteFormSession(self._client, self._client.post("/forms", about))
+
     def discard(self) -> None:
         """Throws the form away."""
         self._client.delete(f"/forms/{self.id}")

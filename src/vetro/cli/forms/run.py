@@ -17,6 +17,7 @@ from vetro.cli.forms.answers import Given, check_pages, filled, free_name, kept_
 from vetro.cli.forms.dialogue import Dialogue
 from vetro.cli.forms.html import html_page
 from vetro.cli.forms.preview import text_lines, whole
+from vetro.cli.forms.prompts import Create
 from vetro.cli.forms.subject import Subject, form_session_of, sorted_targets, subject_of, with_environment
 from vetro.cli.forms.terminal import Terminal
 from vetro.cli.package_paths import extended, load_packages, source_finder
@@ -24,7 +25,7 @@ from vetro.cli.package_queries import given_of, launcher
 from vetro.cli.plaindata import DataError
 from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, Work
-from vetro.model.header import class_of
+from vetro.model.header import class_of, id_of
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.didyoumean import suggest
@@ -88,8 +89,9 @@ def run(
                 if preview is not None:
                     _preview(form_session, work, given, preview)
                     return
+                create = _maker(local, known, everything) if row is not None else None
                 work = (
-                    _asked(form_session, work, given, answers, everything)
+                    _asked(form_session, work, given, answers, everything, create)
                     if asked
                     else taken(form_session, work, given)
                 )
@@ -117,9 +119,16 @@ def _filled(given: Given, asked: bool, form_session: FormSession, work: Work) ->
     return _asked(form_session, work, given, None, False) if asked else taken(form_session, work, given)
 
 
-def _asked(form_session: FormSession, work: Work, given: Given, path: str | None, everything: bool) -> Work:
+def _asked(
+    form_session: FormSession,
+    work: Work,
+    given: Given,
+    path: str | None,
+    everything: bool,
+    create: Create | None = None,
+) -> Work:
     """Filled in by the person at the terminal. When it does not come to an end, the answers are kept."""
-    dialogue = Dialogue(form_session, work, given, Terminal(), everything=everything)
+    dialogue = Dialogue(form_session, work, given, Terminal(), everything=everything, create=create)
     try:
         return dialogue.run()
     except (KeyboardInterrupt, EOFError) as error:
@@ -210,6 +219,25 @@ def _author(error: FormFailed) -> NoReturn:
     shown.code = str(told.get("code") or error.code)  # type: ignore[misc]
     out.print_error(shown, None)
     sys.exit(out.FAILED)
+
+
+def _maker(place: Any, known: Sequence[Any], everything: bool) -> Create:
+    """What makes an application for a field of a definition, in the environment of ``place``, asking for its form."""
+
+    def create(name: str) -> str | None:
+        homes = [package for package in known if package.name == name]
+        if not homes:
+            return None
+        package = max(homes, key=lambda one: one.version)
+        class_name = package.name if package.name in package.classes else None
+        subject = Subject(package, class_name, package.ui, f"{out.shown(package.location)}/UI/ui.yaml")
+        form_session = form_session_of(place, subject, "auto", checked=True)
+        made = form_session.result(_asked(form_session, form_session.begin(), {}, None, everything, create))
+        _put(place, place.row["name"], made, known, subject)
+        place.renew()
+        return str(id_of(made))
+
+    return create
 
 
 # -- where it goes -----------------------------------------------------------------------------------------------------

@@ -63,6 +63,12 @@ class LocalPlace:
         #: The model as it is now, before anything is added.
         self.environment = present(client, row) if row is not None else Environment.new("environment", "0" * 32)
 
+    def renew(self) -> None:
+        """Looks at the environment as it is now: something was put into it."""
+        assert self.row is not None
+        self.environment = present(self._client, self.row)
+        self.__dict__.pop("objects", None)
+
     def close(self) -> None:
         """Lets the cloud's file go."""
         if self._listing is not None:

@@ -134,6 +134,8 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
     if do == "create":
         return begin.nested(request, caller, shown, str(more.get("package", "")), place)
     if is_htmx(request):
+        if preset:  # it changes what somebody has typed, too
+            return JsonResponse({"parts": {}, "reload": True})
         moved = moved_in(do, place)
         bar = {"presets": presets.bar(shown)} if shown.form.presets else {}
         return parts(request, _groups(shown), told, moved, bar)
