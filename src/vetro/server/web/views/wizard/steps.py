@@ -119,7 +119,7 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
                 shown = form_session.submit(caller, form, own, page=last)
             if shown.outcome == "ready" and shown.purpose in ("action", "static"):
                 return ending.end(request, caller, shown)
-            return go(request, here if shown.outcome == "invalid" else _after(shown))
+            return go(request, _after(shown))
         preset = str(more.get("name", "")) if do == "preset" else ""
         others = {} if last is None else {last: own}
         shown = form_session.evaluate(caller, form, answers, page=at, preset=preset, others=others)
