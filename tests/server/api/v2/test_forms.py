@@ -59,6 +59,7 @@ def test_a_form_is_filled_in_page_by_page(ann: Any, orchard: Any, environment: s
     assert post(ann, form["at"] + "/submit", {"answers": {"application_name": "oak"}})["outcome"] == "ready"
     review = ann.get(form["at"] + "/review").json()["pages"]
     assert review[0]["rows"] == [{"label": "Name", "text": "oak", "path": "/name"}]
+    assert (review[0]["own"], review[0]["before"]) == (["/name"], None)
     done = post(ann, form["at"] + "/finish")
     assert (done["environment_id"], done["purpose"]) == (environment, "add")
     session = f"/v2/sessions/{done['session_id']}"
@@ -76,10 +77,15 @@ def test_a_deployed_object_is_edited_and_its_secret_stays(
     assert (form["purpose"], form["source"], form["sources"]) == ("edit", "class", [])
     assert inputs(form)["pin"]["value"] == {"secret": "kept", "at": "/pin"} and "1234" not in str(form)
     answers = {"name": "elm", "pin": inputs(form)["pin"]["value"], "nest": {"?": {"type": "test.Nest"}, "eggs": 2}}
+    made = [post(ann, form["at"] + "/password", {"path": "/pin"})["password"] for _ in range(2)]
+    assert len(set(made)) == 2 and min(map(len, made)) > 3
+    post(ann, form["at"] + "/password", {"path": "/name"}, status=404)
     shown = post(ann, form["at"] + "/evaluate", {"answers": answers})
     nest = inputs(shown)["nest"]["value"]
     assert nest["?"]["id"] and nest["eggs"] == 2
     assert post(ann, form["at"] + "/submit", {"answers": {**answers, "nest": nest}})["outcome"] == "ready"
+    (review,) = ann.get(form["at"] + "/review").json()["pages"]
+    assert review["before"]["/name"] != "elm" and "/pin" not in review["before"]
     done = post(ann, form["at"] + "/finish")
     assert ann.post(f"/v2/sessions/{done['session_id']}/deploy").status_code == 202
     assert drain() == 1

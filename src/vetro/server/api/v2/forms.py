@@ -161,8 +161,6 @@ class Row(Schema):
     label: str
     text: str
     path: str
-    own: bool = Field(description="It is other than what the form suggests.")
-    before: str | None = Field(None, description="Of what an edit changes: what was there.")
 
 
 class ReviewPageShown(Schema):
@@ -170,6 +168,8 @@ class ReviewPageShown(Schema):
 
     title: str
     rows: list[Row]
+    own: list[str] = Field(description="Paths of answers that are other than what the form suggests.")
+    before: dict[str, str] | None = Field(None, description="Of an edit: what was there, by path of what changes.")
 
 
 class Review(Schema):
@@ -291,25 +291,18 @@ def back(request: HttpRequest, form_id: str, given: Back) -> Any:
 @routes.add("GET", "/forms/{form_id}/review", "reviewForm", "use_forms", Review)
 def review(request: HttpRequest, form_id: str) -> Any:
     """All answers as text, secrets as dots."""
+    names = ("label", "text", "path")
     pages = form_session.review(who(request), form_id)
-    return {
-        "pages": [
-            {
-                "title": one.title,
-                "rows": [
-                    {
-                        "label": label,
-                        "text": text,
-                        "path": path,
-                        "own": path in one.own,
-                        "before": (one.before or {}).get(path),
-                    }
-                    for label, text, path in one.rows
-                ],
-            }
-            for one in pages
-        ]
-    }
+    shown = [
+        {
+            "title": one.title,
+            "rows": [dict(zip(names, row)) for row in one.rows],
+            "own": [path for _, _, path in one.rows if path in one.own],
+            "before": one.before,
+        }
+        for one in pages
+    ]
+    return {"pages": shown}
 
 
 @routes.add("POST", "/forms/{form_id}/finish", "finishForm", "use_forms", FinishedShown)
