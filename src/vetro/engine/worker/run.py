@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from vetro.engine.worker.host_link import HostLink
     from vetro.engine.worker.state import WorkerState
 
-#: Seconds after which results that only were read are committed when nothing else happens.
-_IDLE = 0.05
+#: Seconds after which what nobody waits for is committed: results that only were read, and notes. A task that reports
+#: ten times in a row costs one commit.
+_IDLE = 0.02
 #: Characters of a key; the task process is not trusted.
 _LONGEST_KEY = 1000
 #: Seconds a process may take to be gone after its last word, and when it was killed.
@@ -74,14 +75,16 @@ class Run:
         self._probe: tuple[float, int] | None = None
         #: The answers that it had been given when it was asked.
         self._had = 0
-        #: What is let out after the commit of this turn, in this order.
+        #: What is let out after the next commit, in this order; whether it waits for that one, which is made at once.
         self._then: list[Callable[[], None]] = []
+        self._due = False
         #: Intents of this turn whose effects were not handed over yet.
         self._unsent: list[str] = []
         #: What the task has written since it began, also in earlier processes: rows and characters.
         self._effects, self._notes = len(entries), len(notes)
         self._noted = sum(_characters(note.args) for note in notes)
-        self._lazy = False  # results that were only read wait for a commit
+        #: Since when results that were only read, and notes, wait for a commit (`_IDLE`).
+        self._lazy: float | None = None
         self._ended: Ended | None = None
 
     # -- the loop ------------------------------------------------------------------------------------------------------
@@ -100,6 +103,7 @@ class Run:
                 self._wait()
                 self._turn()
                 if self._task.closed and self._ended is None:
+                    self._commit()  # what it noted last, which the next process does not tell again
                     return self._died()
             self._drop_unsent()
             self._commit()
@@ -143,8 +147,8 @@ class Run:
         """Until one side has something to say, or it is time for something."""
         now = self._now()
         pauses = [self._throttle.wait(now) if self._steady else None]
-        if self._lazy:
-            pauses.append(_IDLE)
+        if self._lazy is not None:
+            pauses.append(self._lazy + _IDLE - now)
         if self._kill_at is not None:
             pauses.append(self._kill_at - now)
         elif self._deadline is not None and self.worker.cancelled is None:
@@ -158,9 +162,7 @@ class Run:
             if stream is not None:
                 poll.register(stream, select.POLLIN | (select.POLLOUT if stream.writing else 0))
         poll.register(self.worker.wake, select.POLLIN)
-        ready = poll.poll(max(min(known), 0.0) * 1000 + 1 if known else None)
-        if not ready and self._lazy:
-            self._commit()
+        poll.poll(max(min(known), 0.0) * 1000 + 1 if known else None)
 
     @property
     def _steady(self) -> bool:
@@ -187,17 +189,27 @@ class Run:
             self._ended = ends.needs_person(self.worker)
             return
         self._deliver()
-        if self._then:
+        if self._due or (self._lazy is not None and self._now() - self._lazy >= _IDLE):
             self._commit()
         self._look_at_the_clock()
 
     def _commit(self) -> None:
         self.worker.commit()
-        self._lazy = False
+        self._lazy, self._due = None, False
         self._unsent.clear()
         then, self._then = self._then, []
         for action in then:
             action()
+
+    def _after_commit(self, action: Callable[[], None]) -> None:
+        """Something waits for the commit: it is made in this turn."""
+        self._then.append(action)
+        self._due = True
+
+    def _soon(self) -> None:
+        """Nothing waits for what was written: it is committed with the next commit, or after `_IDLE` seconds."""
+        if self._lazy is None:
+            self._lazy = self._now()
 
     # -- from the task -------------------------------------------------------------------------------------------------
 
@@ -240,7 +252,7 @@ class Run:
     def _note(self, asked: Asked) -> None:
         """Stores what nobody waits for, once."""
         if asked.kind == "agent.listen":
-            self._then.append(lambda: self.link.listen(asked))
+            self._after_commit(lambda: self.link.listen(asked))
         if self._replay.noted(asked.key):
             return
         limits = self.worker.limits
@@ -262,6 +274,7 @@ class Run:
             self.worker.events({"event": "note", "key": asked.key, "kind": asked.kind, "args": asked.args})
 
         self._then.append(tell)
+        self._soon()
 
     def _effect(self, asked: Asked) -> None:
         entry = self._replay.entry(asked.key)
@@ -303,7 +316,7 @@ class Run:
             told = self.worker.redaction.data(about(asked.args))
             self.worker.events({"event": "begun", "key": asked.key, "kind": asked.kind, "about": told})
 
-        self._then.append(tell)
+        self._after_commit(tell)
 
     def _perform(self, asked: Asked, begun: float, *, adopt: bool, written: bool, at_once: bool = False) -> None:
         def perform() -> None:
@@ -314,7 +327,7 @@ class Run:
         if at_once:
             perform()
         else:
-            self._then.append(perform)
+            self._after_commit(perform)
 
     # -- from the host -------------------------------------------------------------------------------------------------
 
@@ -340,7 +353,7 @@ class Run:
         )
         self._throttle.changed()
         if not written:
-            self._lazy = True
+            self._soon()
             self.step("after result", key)
             self.link.stored(key)
             return
@@ -350,7 +363,7 @@ class Run:
             self.link.stored(key)
             self.worker.events({"event": "ended", "key": key, "kind": entry.kind, "error": entry.error})
 
-        self._then.append(tell)
+        self._after_commit(tell)
 
     def _intend_read(self, entry: Entry) -> None:
         """An effect that only reads has its intent and its result written together."""
@@ -365,13 +378,13 @@ class Run:
                 message["answer"] = entry.answer
             else:
                 message["error"] = dict(entry.error)
-            if answer_of(entry.kind) is Answer.QUICK and not self._then:
+            if answer_of(entry.kind) is Answer.QUICK and not self._due:
                 self._answer(message)
             else:
-                self._then.append(lambda message=message: self._answer(message))  # type: ignore[misc]
+                self._after_commit(lambda message=message: self._answer(message))  # type: ignore[misc]
         if not self._replayed and not self._replay.active:
             self._replayed = True
-            self._then.append(lambda: self.worker.events({"event": "replayed"}))
+            self._after_commit(lambda: self.worker.events({"event": "replayed"}))
 
     def _answer(self, message: dict[str, Any]) -> None:
         self.step("before answer", message["key"])
@@ -439,7 +452,7 @@ class Run:
             self.step("after checkpoint", "")
             self.worker.events({"event": "checkpoint"})
 
-        self._then.append(tell)
+        self._after_commit(tell)
 
     # -- ends ----------------------------------------------------------------------------------------------------------
 

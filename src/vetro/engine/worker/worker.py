@@ -55,8 +55,7 @@ class Worker(WorkerState):
             if progress.ended.state != "needs_person" or undecided:
                 return self._outcome(progress.ended, undecided)
             progress = self._reopened(progress, progress.ended)
-        self.commit()
-        self.step("after begin", "")
+        self.step("after begin", "")  # it is committed with the first attempt
         self.cancelled = self.cancelled or progress.cancelled
         deadline = self._deadline(progress.begun)
         link = HostLink(self, self.host)

@@ -51,7 +51,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         record(SYSTEM, "environment.destroyed", task.environment_id, row.name, task=task.id)
         announce(task.project_id, task.environment_id, "removed", task=task.id)
         return
-    before = State.objects.filter(environment=row).order_by("-number").first()
+    before = State.objects.filter(environment=row).select_related("lock").order_by("-number").first()
     session = Session.objects.filter(id=task.session_id, environment=row).first()
     unfinished = row.failure not in ("", Environment.ACTION_FAILED)
     # An action that goes well on what a deployment left unfinished does not finish it.
@@ -70,7 +70,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     lock = None if before is None else before.lock
     if task.kind != "destroy" and outcome.model is not None:
         # After a failure the environment keeps what it used, but an author may mend the package without a new version.
-        lock = packages.keep(row, task, outcome.model, deployed=finished)
+        lock = packages.keep(row, task, outcome.model, lock, deployed=finished)
     State.objects.create(
         environment=row, number=row.version, model=model, answers=_present(answers, model), lock=lock, task_id=task.id
     )

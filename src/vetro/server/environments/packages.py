@@ -148,13 +148,20 @@ def require(lock: Lock) -> None:
         )
 
 
-def keep(environment: Environment, task: Task, model: Mapping[str, Any], *, deployed: bool = True) -> LockRow:
+def keep(
+    environment: Environment,
+    task: Task,
+    model: Mapping[str, Any],
+    before: LockRow | None = None,
+    *,
+    deployed: bool = True,
+) -> LockRow:
     """Locks the packages of a task that left ``model``; ``deployed`` marks them: they cannot be changed any more.
 
-    Those that nothing in the model needs are left out, if the model says which it used.
+    Those that nothing in the model needs are left out, if the model says which it used. ``before``: the lock of the
+    state before, if there is one.
     """
-    before = lock_of(environment.id)
-    sources = {(str(p), p.digest): p.source for p in before.packages} if before is not None else {}
+    sources = {(str(p), p.digest): p.source for p in parse_lock(before.body).packages} if before is not None else {}
     used = []
     for entry in spec.packages_of(task):
         package = LockedPackage(entry["fqn"], entry["version"], entry["digest"])
@@ -172,11 +179,14 @@ def keep(environment: Environment, task: Task, model: Mapping[str, Any], *, depl
 
 def adopt(environment_id: str, lock: Lock) -> LockRow:
     """Makes a lock that of an environment: its next task goes on with these packages."""
-    EnvironmentPackage.objects.filter(environment_id=environment_id).delete()
-    EnvironmentPackage.objects.bulk_create(
-        EnvironmentPackage(environment_id=environment_id, fqn=p.name, version=p.version, digest=p.digest)
-        for p in lock.packages
-    )
+    rows = EnvironmentPackage.objects.filter(environment_id=environment_id)
+    wanted = sorted((p.name, p.version, p.digest) for p in lock.packages)
+    if sorted(rows.values_list("fqn", "version", "digest")) != wanted:  # most tasks go on with what there is
+        rows.delete()
+        EnvironmentPackage.objects.bulk_create(
+            EnvironmentPackage(environment_id=environment_id, fqn=fqn, version=version, digest=digest)
+            for fqn, version, digest in wanted
+        )
     return store(lock)
 
 

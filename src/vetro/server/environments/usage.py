@@ -23,12 +23,15 @@ _AT_ONCE = 500
 
 def count(environment_id: str, task: Task) -> None:
     """Takes over what a task tracked; inside the transaction that ends it, so in few statements however much it is."""
+    tracked = JournalNote.objects.filter(task=task, kind="track")
+    if not tracked.exists():
+        return
     there: dict[str, list[InstanceUsage]] = {}
     for row in InstanceUsage.objects.filter(environment_id=environment_id, destroyed=None).order_by("id"):
         there.setdefault(row.instance_id, []).append(row)
     begun: list[InstanceUsage] = []
     ended: list[InstanceUsage] = []
-    for note in JournalNote.objects.filter(task=task, kind="track").order_by("id").iterator(_AT_ONCE):
+    for note in tracked.order_by("id").iterator(_AT_ONCE):
         args, at = note.args, datetime.fromtimestamp(note.at, UTC)
         instance = _text(args.get("instance"))
         if args.get("event") != _BEGIN:

@@ -7,8 +7,9 @@ taken for dead can therefore never write again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -17,6 +18,7 @@ from django.db.models.functions import Coalesce
 
 from vetro.engine.version import engine_version
 from vetro.engine.worker.ports import LeaseLost
+from vetro.server.queries import fetch
 from vetro.server.tasks import clock
 from vetro.server.tasks.claim_queries import ClaimQueries
 from vetro.server.tasks.models import Task, WorkerProcess
@@ -32,11 +34,13 @@ VERSION_WAIT = 120.0
 #: Seconds that no pause is longer than (`vetro.server.tasks.task_runner`).
 _LONGEST = 600.0
 
+#: On SQLite a transaction that writes keeps others from writing.
+_HOLD = "SELECT id FROM dispatch_task WHERE id = %s AND fence = %s AND state = 'running'"
 #: What is tried in a row when another worker was quicker.
 _TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Lease:
     """The right to work on a task until it lapses."""
 
@@ -44,15 +48,28 @@ class Lease:
     owner: str
     fence: int
     seconds: float
+    #: When `hold` renewed it last, by `time.monotonic`.
+    _renewed: float = field(default_factory=time.monotonic, init=False, compare=False, repr=False)
 
     def hold(self, **changes: object) -> None:
-        """Renews the lease and changes columns of the task; for use in the transaction of what is written.
+        """Keeps others from the task until the end of the transaction of what is written, and changes columns of it.
 
-        Raises `LeaseLost`: then the transaction must not be committed.
+        The row is locked; it is written, and the lease renewed, where something changes or a third of the lease has
+        passed: a new version of the row for each commit costs more than what is committed. Raises `LeaseLost`: then
+        the transaction must not be committed.
         """
+        now = time.monotonic()
+        if not changes and now - self._renewed < self.seconds / 3:
+            if not fetch(f"{_HOLD}{' FOR NO KEY UPDATE' if clock.on_postgresql() else ''}", [self.task_id, self.fence]):
+                raise self._lost()
+            return
         mine = Task.objects.filter(id=self.task_id, fence=self.fence, state=Task.RUNNING)
         if not mine.update(lease_until=clock.after(self.seconds), **changes):
-            raise LeaseLost(f"another worker has task '{self.task_id}' now")
+            raise self._lost()
+        self._renewed = now
+
+    def _lost(self) -> LeaseLost:
+        return LeaseLost(f"another worker has task '{self.task_id}' now")
 
 
 def claim(

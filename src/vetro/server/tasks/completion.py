@@ -23,6 +23,11 @@ from vetro.server.tasks.wait import tell_waiting
 LASTING = frozenset({"deploy", "destroy", "action", "repair"})
 #: Kinds that work on an environment: it is theirs alone until they have ended.
 WORKING = LASTING | {"power"}
+#: Columns that the end of a task changes.
+_ENDING = (
+    *("state", "result", "error", "warnings", "errors"),
+    *("owner", "lease_until", "waits", "finished", "updated"),
+)
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 
 
@@ -53,7 +58,7 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     else:
         task.finished = clock.read()  # as `started`: a worker's own clock may say that it ended before it began
         _last_reports(task)
-    task.save()
+    task.save(update_fields=_ENDING)  # what it was to do is large, and stays as it is
     hooks.changed(task)
     if task.kind in WORKING and task.environment_id and task.state != Task.NEEDS_PERSON:
         hooks.ended(task, outcome)

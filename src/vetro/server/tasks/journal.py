@@ -14,17 +14,23 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Max, QuerySet
 
 from vetro.engine.worker.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, Progress
 from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.server.queries import insert_rows
 from vetro.server.secrets.encryption import Ciphertext, dumps
 from vetro.server.tasks import reports
 from vetro.server.tasks.log_space import LogSpace
 from vetro.server.tasks.models import JournalEntry, JournalNote, JournalTask, Task
 
+#: Bytes of a checkpoint, as it is stored, up to which it is kept for the end of the task.
+_REMEMBERED = 64 << 10
 #: Rows that one statement deletes.
 _DROPPED = 1000
+_ENTRIES, _NOTES = JournalEntry._meta.db_table, JournalNote._meta.db_table
+_OF_ENTRY = ("task_id", "key", "kind", "digest", "about", "begun", "place", "result", "ended")
+_OF_NOTE = ("task_id", "key", "kind", "args", "digest", "at")
 _UPDATE_RESULT = (
     f'UPDATE "{JournalEntry._meta.db_table}" SET "place"=%s, "result"=%s, "ended"=%s WHERE "task_id"=%s AND "key"=%s'
 )
@@ -44,12 +50,17 @@ class DbJournal:
         self.written = 0
         self._hold = hold
         self._space = LogSpace(task)
-        found = JournalTask.objects.filter(task_id=task).values("places", "attempts").first()
-        self._exists = found is not None
-        self._places: int = found["places"] if found else 0
+        #: Its row as it was read, until something is committed.
+        self._found = JournalTask.objects.filter(task_id=task).defer("model").first()
+        self._exists = self._found is not None
+        self._places = 0
         self._open: dict[str, None] = {}
         self._noted: set[str] = set()
-        if found:
+        #: The newest checkpoint that is committed, where it is small.
+        self._model: Mapping[str, Any] | None = None
+        if self._exists:
+            last = JournalEntry.objects.filter(task_id=task).aggregate(Max("place"))["place__max"]
+            self._places = last or 0
             self._open = dict.fromkeys(_keys(JournalEntry.objects.filter(task_id=task, place=None)))
             self._noted = set(_keys(JournalNote.objects.filter(task_id=task)))
         self._forget_all()
@@ -67,7 +78,7 @@ class DbJournal:
     def begin(self, task: Mapping[str, Any], engine: str, at: float) -> Progress:
         """See `Journal.begin`. Folders of packages differ from machine to machine: they are not compared."""
         wanted = _digest(task)
-        found = JournalTask.objects.filter(task_id=self.task).first()
+        found = self._found or self._row()
         if found is None:
             self._head = {"digest": wanted, "engine": engine, "begun": at, **self._head}
             return Progress(task, engine, at)
@@ -77,6 +88,9 @@ class DbJournal:
         if found.engine != engine and progress.ended is None:
             raise OtherEngine(f"task '{self.task}' was begun by engine {found.engine}, this is {engine}")
         return progress
+
+    def _row(self) -> JournalTask | None:
+        return JournalTask.objects.filter(task_id=self.task).defer("model").first() if self._exists else None
 
     def attempt(self, *, died: bool = False) -> None:
         """See `Journal.attempt`."""
@@ -145,18 +159,19 @@ class DbJournal:
             if self._dropped:
                 JournalEntry.objects.filter(task_id=self.task, key__in=map(_kept, self._dropped), place=None).delete()
             self._write_results()
-            JournalEntry.objects.bulk_create([self._entry(entry) for entry in self._new.values()])
+            insert_rows(_ENTRIES, _OF_ENTRY, [self._entry(entry) for entry in self._new.values()])
             if self._notes:
-                JournalNote.objects.bulk_create([self._note(note) for note in self._notes], ignore_conflicts=True)
-                reports.store(self.task, self._notes)
+                insert_rows(_NOTES, _OF_NOTE, [self._note(note) for note in self._notes], new=True)
+                reports.store(self.task, self._notes, self._space.owner)
+        self._found = None
         self._forget_all()
 
     def _write_head(self) -> None:
         head = self._head
-        if self._results or any(entry.place is not None for entry in self._new.values()):
-            head["places"] = self._places
         if head.get("model") is not None:
-            head["model"] = self._sealed(head["model"])
+            model = head["model"]
+            head["model"] = self._sealed(model)
+            self._model = model if len(head["model"]) < _REMEMBERED else None
         counts = {name: head.pop(f"+{name}", 0) for name in ("attempts", "deaths")}
         cancelled = head.pop("?cancelled", None)
         if not self._exists:
@@ -174,12 +189,7 @@ class DbJournal:
         """The results of effects whose rows are there, as one statement for all of them."""
         if not self._results:
             return
-        fields: Any = JournalEntry._meta
-        values = [
-            [fields.get_field(name).get_db_prep_save(value, connection) for name, value in self._result(entry).items()]
-            for entry in self._results.values()
-        ]
-        rows = [[*row, self.task, _kept(key)] for row, key in zip(values, self._results, strict=True)]
+        rows = [[*self._result(entry), self.task, _kept(key)] for key, entry in self._results.items()]
         with connection.cursor() as cursor:
             cursor.executemany(_UPDATE_RESULT, rows)
 
@@ -189,39 +199,24 @@ class DbJournal:
         self.written += len(found)
         return found
 
-    def _entry(self, entry: Entry) -> JournalEntry:
-        row = JournalEntry(
-            task_id=self.task,
-            key=_kept(entry.key),
-            kind=_kept(entry.kind),
-            digest=entry.digest,
-            about=self._sealed(entry.about),
-            begun=entry.begun,
-        )
-        if entry.place is not None:
-            for name, value in self._result(entry).items():
-                setattr(row, name, value)
-        return row
+    def _entry(self, entry: Entry) -> Sequence[Any]:
+        """The values of `_OF_ENTRY`."""
+        head = [self.task, _kept(entry.key), _kept(entry.kind), entry.digest, self._sealed(entry.about), entry.begun]
+        return [*head, *(self._result(entry) if entry.place is not None else (None, None, None))]
 
-    def _result(self, entry: Entry) -> dict[str, Any]:
-        result = self._sealed({"answer": entry.answer, "error": entry.error})
-        return {"place": entry.place, "result": result, "ended": entry.ended}
+    def _result(self, entry: Entry) -> Sequence[Any]:
+        """Place, result and end."""
+        return [entry.place, self._sealed({"answer": entry.answer, "error": entry.error}), entry.ended]
 
-    def _note(self, note: Note) -> JournalNote:
-        return JournalNote(
-            task_id=self.task,
-            key=_kept(note.key),
-            kind=_kept(note.kind),
-            args=self._sealed(note.args),
-            digest=note.digest,
-            at=note.at,
-        )
+    def _note(self, note: Note) -> Sequence[Any]:
+        """The values of `_OF_NOTE`."""
+        return [self.task, _kept(note.key), _kept(note.kind), self._sealed(note.args), note.digest, note.at]
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def progress(self) -> Progress:
         """See `Journal.progress`."""
-        found = JournalTask.objects.filter(task_id=self.task).first()
+        found = self._found or self._row()
         if found is None:
             raise NoSuchTask(f"the database holds no journal of a task '{self.task}'")
         return self._progress(found, Task.objects.only("spec").get(id=self.task).spec)
@@ -233,7 +228,7 @@ class DbJournal:
     def entries(self) -> Sequence[Entry]:
         """See `Journal.entries`; with what is not committed yet."""
         found: dict[str, Entry] = {}
-        for row in JournalEntry.objects.filter(task_id=self.task).order_by("id"):
+        for row in JournalEntry.objects.filter(task_id=self.task).order_by("id") if self._exists else ():
             result = row.result or {}
             key = _given(row.key)
             found[key] = Entry(
@@ -251,14 +246,14 @@ class DbJournal:
     def notes(self, *kinds: str) -> Sequence[Note]:
         """See `Journal.notes`."""
         rows = JournalNote.objects.filter(task_id=self.task).order_by("id")
-        if kinds:
-            rows = rows.filter(kind__in=[_kept(kind) for kind in kinds])
+        rows = rows.filter(kind__in=[_kept(kind) for kind in kinds]) if kinds else rows
+        rows = rows if self._exists else rows.none()
         found = [Note(_given(row.key), _given(row.kind), row.args, row.digest, row.at) for row in rows]
         return [*found, *(note for note in self._notes if not kinds or note.kind in kinds)]
 
     def model(self) -> Mapping[str, Any] | None:
         """See `Journal.model`."""
-        model: Any = self._head.get("model")
+        model: Any = self._head.get("model") or self._model
         if model is None:
             model = JournalTask.objects.filter(task_id=self.task).values_list("model", flat=True).first()
         found: Mapping[str, Any] | None = model
@@ -266,6 +261,7 @@ class DbJournal:
 
     def close(self) -> None:
         """See `Journal.close`."""
+        self._model = None
         self._forget_all()
 
 

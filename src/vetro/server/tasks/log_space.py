@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from vetro.engine.worker.journal import Note
 from vetro.muranopl.runtime.stacks import deep_calls
@@ -21,7 +22,11 @@ class LogSpace:
 
     def __init__(self, task_id: str) -> None:
         self._task_id = task_id
-        self._project_id: str | None = None
+
+    @cached_property
+    def owner(self) -> Mapping[str, str]:
+        """See `reports.owner_of`."""
+        return reports.owner_of(self._task_id)
 
     def kept(self, notes: Sequence[Note]) -> tuple[list[Note], int]:
         """Those of the notes that are written, and the bytes of reports and log lines among them.
@@ -31,15 +36,14 @@ class LogSpace:
         size = sum(_size(note) for note in notes if note.kind in _READ)
         if not size:
             return list(notes), 0
-        if self._project_id is None:
-            self._project_id = str(Task.objects.values_list("project_id", flat=True).get(id=self._task_id))
-        if fits(self._project_id, "logs", size):
+        project = self.owner["project_id"]
+        if fits(project, "logs", size):
             return list(notes), size
-        most = limit(self._project_id, "logs")
+        most = limit(project, "logs")
         text = (
-            f"Quota 'logs': the reports and log lines of project '{self._project_id}' take all of {most:,} MiB; further"
+            f"Quota 'logs': the reports and log lines of project '{project}' take all of {most:,} MiB; further"
             " ones of this task are left out (remove environments that nobody needs, or have an administrator raise"
-            f" it with 'vetro quota set {self._project_id} logs=NUMBER')"
+            f" it with 'vetro quota set {project} logs=NUMBER')"
         )
         reports.add(Task.objects.get(id=self._task_id), "quota", text, level="warning")
         return [note for note in notes if note.kind not in _READ], 0

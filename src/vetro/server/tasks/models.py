@@ -105,6 +105,7 @@ class JournalTask(models.Model):
     attempts = models.IntegerField(default=0)
     deaths = models.IntegerField(default=0)
     cancelled = models.TextField(null=True)
+    #: Nothing writes it any more: the last place of the entries says it. It goes with a later version.
     places = models.IntegerField(default=0)
     ended = EncryptedJSON(null=True)
     #: The newest checkpoint.

@@ -13,6 +13,8 @@ from typing import Any
 
 from vetro.diagnostics import TEXTS, encode_messages
 from vetro.engine.worker.journal import Note
+from vetro.server.queries import insert_rows, time_value
+from vetro.server.secrets.encryption import dumps
 from vetro.server.tasks.long_lines import parts_of, shortened
 from vetro.server.tasks.models import Event, Report, ReportPart, Task
 
@@ -39,21 +41,28 @@ def level_of(note: Note) -> str:
     return level if level in LEVELS else "info"
 
 
-def store(task_id: str, notes: Sequence[Note]) -> None:
-    """Stores the reports and log lines among the notes of a task, inside the caller's transaction."""
+def owner_of(task_id: str) -> Mapping[str, str]:
+    """``project_id`` and ``environment_id`` of a task, which do not change."""
+    project, environment = Task.objects.values_list("project_id", "environment_id").get(id=task_id)
+    return {"project_id": project, "environment_id": environment}
+
+
+def store(task_id: str, notes: Sequence[Note], owner: Mapping[str, str] | None = None) -> None:
+    """Stores the reports and log lines among the notes of a task, inside the caller's transaction. ``owner``: its
+    ``project_id`` and ``environment_id``, where they are known."""
     wholes: dict[str, str] = {}
     rows = [_row(task_id, note, wholes) for note in notes if note.kind in ("report", "log")]
     if not rows:
         return
-    Report.objects.bulk_create(rows, ignore_conflicts=True)
+    _store(rows)
     # One that was stored before has its parts, and another id.
     for id in Report.objects.filter(id__in=list(wholes)).values_list("id", flat=True) if wholes else ():
         _store_parts(id, wholes[id])
-    (owner,) = Task.objects.filter(id=task_id).values("project_id", "environment_id")
-    Event.objects.bulk_create(
-        Event(task_id=task_id, kind="report", data={"id": row.id, "kind": row.kind, "level": row.level}, **owner)
-        for row in rows
-    )
+    whose = owner or owner_of(task_id)
+    told = [json.dumps({"id": row.id, "kind": row.kind, "level": row.level}) for row in rows]
+    columns = ("task_id", "kind", "project_id", "environment_id", "data")
+    events = [(task_id, "report", whose["project_id"], whose["environment_id"], data) for data in told]
+    insert_rows(Event._meta.db_table, columns, events, now="at")
 
 
 def _store_parts(id: str, whole: str) -> None:
@@ -101,24 +110,36 @@ def add(
     told: dict[str, Any] = encode_messages({"text": text})
     if TEXTS in told:
         details = {**(details or {}), TEXTS: told[TEXTS]}
-    row, new = Report.objects.get_or_create(
+    row = Report(
         task_id=task.id,
         key=f'"{key}',  # no key of a task process looks so: quotes in those are escaped
-        defaults={
-            "kind": kind,
-            "text": text,
-            "level": level,
-            "entity_id": entity_id[:255],
-            "details": details,
-            "cut": whole is not None,
-            "created": datetime.now(UTC),
-        },
+        kind=kind,
+        text=text,
+        level=level,
+        entity_id=entity_id[:255],
+        details=details,
+        cut=whole is not None,
+        created=datetime.now(UTC),
     )
+    new = _store([row]) > 0
     if new and whole is not None:
         _store_parts(row.id, whole)
     if new:
         tell(task, "report", {"kind": kind, "level": level})
     return new
+
+
+def _store(rows: Sequence[Report]) -> int:
+    """Stores those of the lines whose keys are new; how many."""
+    columns = ("id", "task_id", "key", "kind", "entity_id", "text", "details", "cut", "level", "created")
+    values = [
+        (
+            *(row.id, row.task_id, row.key, row.kind, row.entity_id, dumps(row.text)),
+            *(None if row.details is None else dumps(row.details), row.cut, row.level, time_value(row.created)),
+        )
+        for row in rows
+    ]
+    return insert_rows(Report._meta.db_table, columns, values, new=True)
 
 
 def tell(task: Task, kind: str = "task", data: Mapping[str, Any] | None = None) -> None:
