@@ -41,6 +41,9 @@ $.string().check($.toUpper() = $)                   => $.string().check($ = $.to
 $.class(Derived)                                    => $.class(Base)
 $.class(Base).notNull().owned()                     => $.class(Base)
 [$.class(Derived).notNull(), 1]                     => [$.class(Base)]
+$.class(Base).check($ != null)                      => $.class(Base).notNull()
+$.class(Derived).notOwned().notNull()               => $.class(Base).check(null != $)
+$.class(Base).check($.n > 1 and $ != null)          => $.class(Base).notNull().check($.n > 1)
 """
 REFUSED = """
 $.int() => $.int().notNull() => null
@@ -55,6 +58,12 @@ $.string().notNull().check(len($) < 9) => $.string().notNull().check(len($) < 5)
 [$.class(Base)] => [$.class(Derived)] => [{"?": {"type": "a.Base"}}]
 $.class(Base) => $.class(Base).notNull() => null
 $.class(Base) => $.class(Other) => {"?": {"type": "a.Base"}}
+$.class(Base) => $.class(Base).check($ != null) => null
+$.class(Base).owned() => $.class(Base).notOwned() => {"?": {"type": "a.Base"}}
+$.class(Base) => $.class(Base).owned() => "Base"
+$.class(Base).notOwned().notNull() => $.class(Derived).notOwned() => "Base"
+[$.class(Base).notOwned().notNull(), 1] => [$.class(Base).notOwned(), 2] => ["Base"]
+[$.class(Base).notOwned(), 1] => [$.class(Base).notOwned(), 2] => [null]
 """
 
 

@@ -1,4 +1,4 @@
-"""What is written down of a snapshot: in Heat, as the file of a stack of its own that has no resources.
+"""What is written down of a snapshot: in Heat, as the file of a stack of its own whose only resource does nothing.
 
 So every worker finds it, nothing of ours has to be kept beside the cloud, and secrets are where Heat has them anyway.
 That stack belongs to an owner of its own, who is never an environment.
@@ -21,8 +21,12 @@ from vetro_openstack.stacks import Stacks
 
 #: The stack, and its file.
 _STACK, _FILE = "snapshot", "vetro/snapshot"
-#: HOT of a Heat that is old enough for everybody.
-_VERSION = "2015-04-30"
+#: Its template; a Heat that knows neither (before Liberty) keeps no snapshots.
+_TEMPLATE = {
+    "heat_template_version": "2015-10-15",
+    "description": "What Vetro keeps of an environment that is updated",
+    "resources": {"nothing": {"type": "OS::Heat::None"}},
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,7 +109,7 @@ class Records:
     def write(self, owner: Owner, record: Record) -> None:
         """Writes it down. Raises what pushing a stack raises."""
         parts: dict[Part, Any] = parts_of(
-            {"heat_template_version": _VERSION, "description": "What Vetro keeps of an environment that is updated"},
+            _TEMPLATE,
             files={_FILE: _packed(record)},
         )
         put, _ = difference({}, parts)
