@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -57,17 +59,21 @@ class Server:
         self.program = folder / "steps.py"
         text = text.replace('"/var/lib/vetro-std/notified"', repr(str(folder / "notified")))
         self.program.write_text(text.replace("SETTLED = 1.0", "SETTLED = 0.05"))
+        spec = importlib.util.spec_from_file_location("steps", self.program)
+        assert spec is not None and spec.loader is not None
+        self.module: Any = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self.module)
 
     def run(self, *steps: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+        """In this process: most of a second would go to beginning another one."""
         (self.folder / "answer.json").unlink(missing_ok=True)
-        return subprocess.run(
-            [sys.executable, "-I", str(self.program)],
-            input=json.dumps({"steps": steps}),
-            env={"PATH": f"{self.bin}:{os.environ['PATH']}", "STATE": str(self.state)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        out, err, given, sys.stdin = io.StringIO(), io.StringIO(), sys.stdin, io.StringIO(json.dumps({"steps": steps}))
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = self.module.main()
+        finally:
+            sys.stdin = given
+        return subprocess.CompletedProcess([], code, out.getvalue(), err.getvalue())
 
     def ok(self, *steps: dict[str, Any]) -> dict[str, Any]:
         done = self.run(*steps)
@@ -86,8 +92,18 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Server:
-    return Server(tmp_path)
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    found = Server(tmp_path)
+    monkeypatch.setenv("PATH", f"{found.bin}:{os.environ['PATH']}")
+    monkeypatch.setenv("STATE", str(found.state))
+    return found
+
+
+def test_it_is_a_program(server: Server) -> None:
+    given = json.dumps({"steps": [{"do": "command", "words": ["echo", "hello"]}]})
+    argv = [sys.executable, "-I", "-S", str(server.program)]
+    assert subprocess.run(argv, input=given, capture_output=True, text=True, check=True).stderr == ""
+    assert json.loads((server.folder / "answer.json").read_text())["values"][0]["stdout"] == "hello\n"
 
 
 def test_a_file_is_written_once_and_as_a_whole(server: Server) -> None:
@@ -259,7 +275,7 @@ def test_files_are_fetched_up_to_a_limit(server: Server) -> None:
 
 def backups(folder: Path, command: str, **given: Any) -> Any:
     done = subprocess.run(
-        [sys.executable, "-I", str(SCRIPTS / "backups.py"), command],
+        [sys.executable, "-I", "-S", str(SCRIPTS / "backups.py"), command],
         input=json.dumps({"folder": str(folder), "keep": 2, "name": None, **given}),
         capture_output=True,
         text=True,

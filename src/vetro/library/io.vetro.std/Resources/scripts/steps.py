@@ -398,31 +398,31 @@ def script(step):
         os.chmod(path, 0o755)
         step = {**step, "words": [path, *([step["command"]] if step.get("command") else [])]}
         heard = []
-        child = subprocess.Popen(
-            words_of(step), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(words_of(step), cwd="/", **pipes) as child:
 
-        def feed():
-            try:
-                child.stdin.write(json.dumps(step.get("input")).encode())
-                child.stdin.close()
-            except BrokenPipeError:
-                pass  # it does not read its input
+            def feed():
+                try:
+                    with child.stdin:
+                        child.stdin.write(json.dumps(step.get("input")).encode())
+                except BrokenPipeError:
+                    pass  # it does not read its input
 
-        def follow():
-            for line in child.stderr:
-                text = line.decode("utf-8", "replace")
-                heard.append(text)
-                del heard[:-TAIL]
-                sys.stdout.write(text)
-                sys.stdout.flush()
+            def follow():
+                for line in child.stderr:
+                    text = line.decode("utf-8", "replace")
+                    heard.append(text)
+                    del heard[:-TAIL]
+                    sys.stdout.write(text)
+                    sys.stdout.flush()
 
-        listener = threading.Thread(target=follow, daemon=True)
-        listener.start()
-        threading.Thread(target=feed, daemon=True).start()
-        output = child.stdout.read().decode("utf-8", "replace")
-        status = child.wait()
-        listener.join(1)
+            others = [threading.Thread(target=task, daemon=True) for task in (feed, follow)]
+            for other in others:
+                other.start()
+            output = child.stdout.read().decode("utf-8", "replace")
+            status = child.wait()
+            for other in others:
+                other.join(5)
     if status != 0:
         raise Failed(f"{name} {step.get('command') or ''} ended with status {status}:{said(''.join(heard) or output)}")
     try:
