@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.needs import need
+import pytest
+
 from vetro.clouds.drivers.tools import attempt, run, which
 from vetro.clouds.nspawn import ip_forwarding, links
 from vetro.clouds.nspawn.cgroups import Cgroups
@@ -86,13 +87,14 @@ class Docker:
 
 @contextmanager
 def docker(folder: Path) -> Iterator[Docker]:
-    """A daemon with everything that `deploy/` starts from. Skips the test where something is missing."""
+    """A daemon of its own. Skips the test where something is missing, in CI too: nothing installs Docker for tests."""
     program = which("docker")
     lacking = [tool for tool in ("docker", "dockerd", "runc", "iptables", "mmdebstrap") if which(tool) is None]
-    need(f"not installed: {', '.join(lacking)}" if lacking or program is None else None)
-    assert program is not None
+    if lacking or program is None:
+        pytest.skip(f"not installed: {', '.join(lacking)}")
     version = subprocess.run([program, "compose", "version"], capture_output=True, text=True, check=False)
-    need(None if "v2." in (said := version.stdout.replace("version ", "version v")) else f"no docker compose: {said}")
+    if re.search(r"version v?[2-9]", version.stdout) is None:
+        pytest.skip(f"no docker compose of version 2: {version.stdout}{version.stderr}")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "vetro" / "test-docker"
     cache.mkdir(parents=True, exist_ok=True)
     found: Docker | None = None

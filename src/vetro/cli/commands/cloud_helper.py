@@ -6,8 +6,10 @@ import fcntl
 import logging
 import os
 import pwd
+import socket as socket_module
 import stat
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,16 @@ def command(
     out.note(f"servers of kind '{kind.name}' are made for {account.pw_name}, who asks at {at}")
     if lack is not None:
         out.note(f"now none can be made: {lack[0]}" + (f"; {lack[1]}" if lack[1] else ""))
+    _tell_ready()
     helper.serve(listener)
+
+
+def _tell_ready() -> None:
+    """Lets systemd start the service (sd_notify): before, it would find no helper and only write servers down."""
+    place = os.environ.get("NOTIFY_SOCKET")
+    if place:
+        with socket_module.socket(socket_module.AF_UNIX, socket_module.SOCK_DGRAM) as connection, suppress(OSError):
+            connection.sendto(b"READY=1", "\0" + place[1:] if place.startswith("@") else place)
 
 
 def _user(name: str) -> pwd.struct_passwd:
