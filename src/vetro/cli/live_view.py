@@ -89,6 +89,10 @@ class Watch:
         if self._live is not None:
             self._live.stop()
 
+    def retitle(self, what: str) -> None:
+        """Says what is going on now."""
+        self._what = what
+
     def event(self, event: Mapping[str, Any]) -> None:
         """One event of the worker."""
         what = event.get("event")

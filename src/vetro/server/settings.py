@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "vetro.server.catalog",
     "vetro.server.environments",
     "vetro.server.watch",
+    "vetro.server.procedures",
     "vetro.server.notices",
     "vetro.server.tasks",
     "vetro.server.audit",

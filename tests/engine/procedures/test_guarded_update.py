@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -39,7 +43,8 @@ class World:
         self.cancelled: list[str] = []
 
     def facts(self) -> Facts:
-        return Facts(tasks=dict(self.tasks), health=dict(self.health), asked=self.asked)
+        health = None if self.health is None else dict(self.health)
+        return Facts(tasks=dict(self.tasks), health=health, asked=self.asked)
 
     def look(self) -> list[Command]:
         before = self.record
@@ -224,33 +229,34 @@ def test_a_clock_that_was_set_back_makes_nothing_longer() -> None:
     assert world.wake == world.now + 30
 
 
-@settings(max_examples=examples(400))
-@given(data=st.data())
-def test_no_history_leads_to_two_tasks_or_to_an_update_that_stays_between(data: st.DataObject) -> None:
-    """Any order of ends, deaths, lost tasks, clock jumps, health and requests; then all goes well, and it ends."""
+def history(choose: Callable[[Sequence[Any]], Any]) -> World:
+    """Any order of ends, deaths, lost tasks, clock jumps, health and requests; then all goes well, and it ends.
+    ``choose`` draws one of several."""
     world = begun(
-        settle=data.draw(st.sampled_from([0.0, 30.0])),
-        hold=data.draw(st.sampled_from([0.0, 3600.0])),
-        by_health=data.draw(st.booleans()),
+        settle=choose([0.0, 30.0]),
+        hold=choose([0.0, 3600.0]),
+        by_health=choose([True, False]),
     )
-    for _ in range(data.draw(st.integers(0, 40))):
-        match data.draw(st.sampled_from(["end", "lose", "clock", "health", "ask", "wait", "look"])):
+    given_up = False
+    for _ in range(choose(range(41))):
+        match choose(["end", "lose", "clock", "health", "ask", "wait", "look"]):
             case "end" if world.working():
-                world.end(data.draw(st.sampled_from(["done", "failed", "cancelled", "killed", "diverged"])))
+                world.end(choose(["done", "failed", "cancelled", "killed", "diverged"]))
             case "lose" if world.working():
                 del world.tasks[world.working()[0]]
             case "clock":
-                world.now += data.draw(st.sampled_from([-86_400.0, -1.0, 5.0, 86_400.0]))
+                world.now += choose([-86_400.0, -1.0, 5.0, 86_400.0])
             case "health":
-                world.health = data.draw(st.dictionaries(st.sampled_from("ab"), st.sampled_from(list(State))))
+                world.health = {id: choose(list(State)) for id in choose(["", "a", "b", "ab"])}
             case "ask":
-                world.asked = data.draw(st.sampled_from(["undo", "keep"]))
+                world.asked = choose(["undo", "keep", "abandon"])
+                given_up = given_up or world.asked == "abandon"
             case "wait" if world.wake is not None:
                 world.sleep()
-        if data.draw(st.booleans()):  # a process that dies before it looks: the next one does
+        if choose([True, False]):  # a process that dies before it looks: the next one does
             world.look()
         deployed, restored = world.order.count("deploy"), world.order.count("restore")
-        assert deployed <= 1 and (deployed or not restored)
+        assert deployed <= 1 and (deployed or not restored or given_up)
     for _ in range(4 * ATTEMPTS):
         if world.record.step in ENDED:
             break
@@ -264,5 +270,43 @@ def test_no_history_leads_to_two_tasks_or_to_an_update_that_stays_between(data: 
     assert world.record.step in ENDED, world.record
     assert not world.working()
     assert world.order[-1] == "drop"  # nothing is held for ever
-    if world.record.step == "restored":
+    if world.record.step == "restored" and not given_up:
         assert ("restore" in world.order) == ("deploy" in world.order)
+    return world
+
+
+@settings(max_examples=examples(400))
+@given(data=st.data())
+def test_no_history_leads_to_two_tasks_or_to_an_update_that_stays_between(data: st.DataObject) -> None:
+    history(lambda several: data.draw(st.sampled_from(several)))
+
+
+@pytest.mark.campaign
+def test_a_hundred_thousand_histories() -> None:
+    chance = random.Random("histories")
+    ends = Counter(history(chance.choice).record.step for _ in range(100_000))
+    print(dict(ends))
+    assert set(ends) == {"kept", "restored"} and min(ends.values()) > 10_000
+
+
+def test_who_gives_the_environment_up_ends_what_works_and_lets_go() -> None:
+    world = begun(hold=3600)
+    world.end()
+    world.asked = "abandon"
+    world.look()
+    assert world.cancelled == ["deploying-2"] and world.record.step == "deploying"
+    world.end("cancelled")
+    assert world.record.step == "keeping" and world.order == ["snapshot", "deploy", "drop"]
+    world.end()
+    assert world.record.step == "kept"
+
+
+def test_nobody_decides_before_somebody_looked() -> None:
+    world = begun(settle=0)
+    world.end()
+    world.health = None  # type: ignore[assignment]
+    world.end()
+    assert world.record.step == "settling" and world.wake == world.now
+    world.health = {"web": RUNNING}
+    world.sleep()
+    assert world.record.step == "keeping"

@@ -106,6 +106,11 @@ reader  GET          /v2/environments/{environment_id}/metrics
 reader  GET          /v2/environments/{environment_id}/addresses
 reader  GET          /v2/environments/{environment_id}/drift
 member  POST         /v2/environments/{environment_id}/repair
+member  POST         /v2/environments/{environment_id}/keep
+reader  GET          /v2/environments/{environment_id}/procedures
+reader  GET          /v2/environments/{environment_id}/undo
+member  POST         /v2/environments/{environment_id}/undo
+reader  GET          /v2/procedures/{procedure_id}
 reader  GET          /v2/environments/{environment_id}/upgrades
 member  POST         /v2/environments/{environment_id}/upgrades
 member  GET          /v2/environments/{environment_id}/servers
@@ -172,6 +177,7 @@ member  DELETE PUT   /v2/sessions/{session_id}/components/{object_id}
 reader  GET          /v2/sessions/{session_id}/components/{object_id}
 member  POST         /v2/sessions/{session_id}/deploy
 reader  GET          /v2/sessions/{session_id}/model
+member  GET          /v2/sessions/{session_id}/way-back
 member  PUT          /v2/sessions/{session_id}/model
 member  POST         /v2/sessions/{session_id}/plan
 member  POST         /v2/sessions/{session_id}/undo
@@ -247,6 +253,8 @@ member  POST         /app/environments/{environment}/realize
 reader  GET          /app/environments/{environment}/topology
 reader  GET          /app/environments/{environment}/topology.json
 member  POST         /app/environments/{environment}/undo
+reader  GET          /app/environments/{environment}/updates/{procedure}
+member  POST         /app/environments/{environment}/updates/{procedure}/decide
 member  GET POST     /app/environments/{environment}/upgrade
 reader  GET          /app/forms/
 reader  GET          /app/forms/{form}/

@@ -52,6 +52,7 @@ _V2: dict[str, Any] = {
     "renameCategory": {"name": "Mine"},
     "changeEnvironment": {"name": "mine"},
     "repairEnvironment": {},
+    "deploySession": {},
     "cloneEnvironment": {"name": "mine"},
     "writeModel": {"?": {"type": "io.murano.Environment", "id": "x"}, "name": "mine", "services": []},
     "addComponent": _TREE,

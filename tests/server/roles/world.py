@@ -44,6 +44,8 @@ def build(person: Any, space: str, word: str, drain: Callable[..., Any]) -> dict
     package = made(upload(person, archive(space, word)))["imported"][0]["id"]
     environment = made(person.post("/v2/environments", {"name": f"{word} shop"}))["id"]
     tree = {"?": {"type": f"{space}.Tree", "id": f"{space}1"}, "name": word}
+    from vetro.server.procedures.models import Procedure
+    from vetro.server.procedures.sweep import sweep
 
     def draft(*trees: dict[str, Any]) -> str:
         session = str(made(person.post(f"/v2/environments/{environment}/sessions"))["id"])
@@ -53,6 +55,14 @@ def build(person: Any, space: str, word: str, drain: Callable[..., Any]) -> dict
 
     task = made(person.post(f"/v2/sessions/{draft(tree)}/deploy"))["id"]
     drain()
+    larger = draft({**tree, "height": 2})
+    guard = {"guard": True, "settle": 0, "hold": 3600}
+    made(person.post(f"/v2/sessions/{larger}/deploy", guard))
+    drain()
+    sweep(lambda row: {})
+    update = Procedure.objects.get(environment_id=environment)
+    assert update.step == "holding"
+    procedure = update.id
     called = made(person.post(f"/v2/environments/{environment}/actions/{space}1_water", {"args": {"litres": 3}}))
     drain()
     plan = made(person.post(f"/v2/sessions/{draft(tree)}/plan"))["id"]
@@ -79,6 +89,7 @@ def build(person: Any, space: str, word: str, drain: Callable[..., Any]) -> dict
         "target": target,
         "rule": rule,
         "delivery": delivery,
+        "procedure": procedure,
         "object": f"{space}1",
         "action": f"{space}1_water",
         "class": f"{space}.Tree",
@@ -114,6 +125,8 @@ def values(of: dict[str, str], path: str) -> dict[str, str]:
         "rule_id": of["rule"],
         "rule": of["rule"],
         "delivery_id": of["delivery"],
+        "procedure_id": of["procedure"],
+        "procedure": of["procedure"],
         "object_id": of["object"],
         "instance_id": of["object"],
         "component": of["object"],

@@ -18,6 +18,8 @@ from vetro.model.tree import by_id
 from vetro.server.catalog.service import import_packages
 from vetro.server.environments import history, upgrades
 from vetro.server.environments.models import Session
+from vetro.server.procedures.models import Procedure
+from vetro.server.procedures.sweep import sweep
 
 pytestmark = pytest.mark.django_db
 Browser = Callable[[Any], Client]
@@ -205,3 +207,51 @@ def test_a_draft_that_was_discarded_can_be_made_anew(shop: Garden, ann: Any, bro
     assert "There is a draft already" in opened(client, at(shop)).text
     history.discard(ann.caller, shop.id, session.id)
     assert "New questions" in opened(client, at(shop)).text
+
+
+def settled(shop: Garden) -> None:
+    """The update was deployed, and its time to settle is over; all is well."""
+    shop.drain()
+    row = Procedure.objects.get(environment_id=shop.id, step="settling")
+    row.record = {**row.record, "since": 1.0, "until": 2.0}
+    row.wake_at = row.created
+    row.save()
+    sweep(lambda row: {})
+    shop.drain()
+
+
+def test_an_upgrade_with_way_back_is_one_button(shop: Garden, ann: Any, browser: Browser) -> None:
+    """Its page tells the steps; while it is held it explains what taking it back does, and does it."""
+    client, here = browser(ann), f"/app/environments/{shop.id}"
+    page = opened(client, at(shop))
+    assert "Upgrade with way back" in page.text
+    data: dict[str, Any] = {**page.inputs(), "do": "next", "drop": "s.motd"}
+    place = next(name for name in data if name.endswith(".s/mode"))
+    answer = client.post(f"{here}/upgrade?then=deploy", {**data, place: "fast"})
+    assert answer.status_code == 302 and "/updates/" in answer["Location"]
+    update = answer["Location"]
+    text = opened(client, update).text
+    assert "everything is kept as it is" in text and "What taking it back does" in text
+    assert f'href="{update}"' in opened(client, f"{here}/").text  # the banner leads here from everywhere
+    settled(shop)
+    text = opened(client, update).text
+    assert "kept" in text and "What taking it back does" not in text
+    assert client.post(f"{update}/decide", {"do": "undo"}).status_code == 409
+    assert client.get(f"{here}/updates/{'f' * 32}").status_code == 404
+
+
+def test_a_draft_is_deployed_with_a_way_back_that_stays_open(shop: Garden, ann: Any, browser: Browser) -> None:
+    client, here = browser(ann), f"/app/environments/{shop.id}"
+    made, _ = upgrades.draft(ann.caller, shop.id, ready(to={"test.shop": "2.0.0"}))
+    text = opened(client, f"{here}/changes").text
+    assert "Way back" in text and "Upgrade with way back" in text
+    answer = client.post(f"{here}/deploy", {"draft": made.id, "guard": "1", "hold": "3600"})
+    update = answer["Location"]
+    settled(shop)
+    text = opened(client, update).text
+    assert "done; can be taken back" in text
+    assert "listenPort" in text and "welcome" in text  # what comes back
+    assert client.post(f"{update}/decide", {"do": "undo"}).status_code == 302
+    shop.drain()
+    assert "taken back: all is as it was before" in opened(client, update).text
+    assert "Taken back" in opened(client, f"{here}/history").text

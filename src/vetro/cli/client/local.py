@@ -26,6 +26,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
 from vetro.server.local.answers import import_environment
 from vetro.server.local.environments import forget_resources, pin, stored
+from vetro.server.local.procedures import go_on, let_go, run_snapshots
 from vetro.server.local.tasks import check_free, held, run
 from vetro.server.local.workspace import Workspace
 from vetro.server.tasks import effect_hosts
@@ -80,7 +81,12 @@ _ROUTES: Final = tuple(
         ("DELETE", "/sessions/{}", "sessions:close_session"),
         ("GET", "/sessions/{}/changes", "sessions:show_changes"),
         ("POST", "/sessions/{}/undo", "sessions:undo_changes", "names"),
-        ("POST", "/sessions/{}/deploy", "sessions:deploy_session"),
+        ("POST", "/sessions/{}/deploy", "local:deploy_session", "names"),
+        ("GET", "/sessions/{}/way-back", "procedures:show_way_back"),
+        ("GET", "/procedures/{}", "procedures:show_procedure"),
+        ("GET", "/environments/{}/undo", "procedures:explain_undo"),
+        ("POST", "/environments/{}/undo", "procedures:undo_environment"),
+        ("POST", "/environments/{}/keep", "procedures:keep_environment"),
         ("POST", "/sessions/{}/plan", "sessions:plan_session"),
         ("GET", "/sessions/{}/model", "local:read_model"),
         ("PUT", "/sessions/{}/model", "sessions:write_model", "whole"),
@@ -129,15 +135,27 @@ class LocalClient(Client):
         with refusals():
             changed = _CHANGES.fullmatch(path) if method in ("POST", "DELETE") else None
             if changed is not None:
+                self.let_go(changed[1])
                 self.check_free(changed[1], abandon=bool(named.get("abandon")))
             if whose == "local":
                 answer = _function("vetro.server.local.answers", name)(self.workspace, *values, **named)
             else:
                 module = f"vetro.server.api.answers.{whose}"
                 answer = _function(module, name)(self.workspace.caller, *values, **named)
+            if changed is not None and named.get("abandon"):  # what is held of what is gone now
+                run_snapshots(self.workspace, changed[1], changed[1])
         if route.answer in _REVISED:
             answer, _ = answer
         return json.loads(json.dumps(answer, default=_text))
+
+    def let_go(self, environment_id: str) -> None:
+        """Lets go of what is held of an environment and whose time is over: on this machine nobody else does."""
+        let_go(self.workspace, environment_id)
+
+    def go_on(self, procedure_id: str) -> None:
+        """Goes on with an update with a way back that waits."""
+        with refusals():
+            go_on(self.workspace, procedure_id)
 
     def check_free(self, environment_id: str, *, abandon: bool = False) -> None:
         """Raises `vetro.server.errors.Conflict` while a task of an environment runs, or waits to be continued;

@@ -11,6 +11,7 @@ from vetro.cli import output as out
 from vetro.cli.arguments import read_data, secret_option, values_at_paths
 from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
+from vetro.cli.guard_options import guard_of, guard_options
 from vetro.cli.name_completion import classes, environments, properties, sources
 from vetro.cli.task_run import KindName, run_options
 
@@ -61,6 +62,7 @@ from vetro.cli.task_run import KindName, run_options
     "--plan", is_flag=True, help="Show what the deployment would do instead (to a server the packages are published)."
 )
 @click.option("--detach", is_flag=True, help="Begin the deployment, print its task and stop (on a server).")
+@guard_options
 @context_option
 @run_options
 def command(
@@ -100,6 +102,7 @@ def command(
 
     given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
     answers = _answers(answers_path, pairs, secrets)
+    given["said"] = guard_of(options)
     for one, other in (("--detach", "--plan"), ("--dry-run", "--plan"), ("--dry-run", "--detach")):
         chosen = {"--detach": detach, "--plan": plan, "--dry-run": dry_run}
         if chosen[one] and chosen[other]:

@@ -50,6 +50,15 @@ SECTIONS: Sections = {
             "env_lock:restore_command",
             "Deploy an earlier state of an environment with the packages that it had then.",
         ),
+        "undo": (
+            "env_undo:undo_command",
+            "Take the update of an environment back: disks, addresses, stacks, model and packages are as they were "
+            "before.",
+        ),
+        "keep": (
+            "env_undo:keep_command",
+            "Keep what an update made, and let go of what is held: it cannot be taken back any more.",
+        ),
         "destroy": ("env_lifecycle:destroy_command", "Destroy everything in an environment, then the environment."),
     },
     "Tasks": {

@@ -14,6 +14,7 @@ from vetro.cli.arguments import content_of, named_values, read_data, secret_opti
 from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
 from vetro.cli.environments import actions, lifecycle, removal
+from vetro.cli.guard_options import guard_of, guard_options
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import KindName, run_options, workspace_option
 from vetro.cli.watch import watch_option
@@ -73,6 +74,7 @@ def show_command(name: str, number: int | None, workspace: str | None, output: s
 
 @click.command("deploy")
 @click.argument("name", shell_complete=environments)
+@guard_options
 @context_option
 @run_options
 def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
@@ -80,8 +82,9 @@ def deploy_command(name: str, workspace: str | None, **options: Any) -> None:
 
     On a server your own draft is deployed, where you have begun one.
     """
+    said = guard_of(options)
     with out.explained(), server(workspace) as client:
-        lifecycle.deploy_again(client, name, **options)
+        lifecycle.deploy_again(client, name, said, **options)
 
 
 @click.command("realize")

@@ -13,6 +13,7 @@ from vetro.cli.arguments import read_data, secret_option, values_at_paths
 from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
 from vetro.cli.environments import upgrades
+from vetro.cli.guard_options import guard_of, guard_options
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import run_options
 
@@ -47,6 +48,7 @@ from vetro.cli.task_run import run_options
 )
 @click.option("--drop", "drops", multiple=True, metavar="OBJECT.NAME", help="A value that may be lost. Repeatable.")
 @click.option("--plan", is_flag=True, help="Show what the upgrade would do, and do nothing.")
+@guard_options
 @context_option
 @run_options
 @out.output_option("table", "json", "yaml")
@@ -70,6 +72,9 @@ def command(
     --set and --answers; while something is open the command lists it, as options to be copied, and does nothing. So it
     is with values that the new version has no place for: --drop says that one may go.
 
+    Where servers can be kept as they are, the upgrade has a way back: it is taken back by itself when it fails, or
+    leaves a component less well than it was. --hold keeps the way back open: 'vetro env undo' takes it.
+
     \b
     Examples:
       vetro upgrade --list
@@ -77,7 +82,9 @@ def command(
       vetro upgrade shop --to com.example.Web=2.0.0 --set web.port=8080
       vetro upgrade shop --to ./com.example.Web --drop web.motd
       vetro upgrade shop --object blog
+      vetro upgrade shop --settle 2m --hold 24h
     """
+    said = guard_of(options)
     answers = {} if answers_path is None else read_data(answers_path)
     if not isinstance(answers, Mapping) or not all(isinstance(one, Mapping) for one in answers.values()):
         out.fail(f"{answers_path} holds no answers", "write a mapping of objects: 'shop: {port: 80}'")
@@ -92,7 +99,7 @@ def command(
             upgrades.list_offers(client, name, output)
             return
         given = {"to": versions, "objects": list(objects), "answers": answers, "drops": list(drops)}
-        upgrades.upgrade(client, name, given, paths, plan, output, **options)
+        upgrades.upgrade(client, name, given, paths, plan, output, said, **options)
 
 
 def _wanted(given: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:

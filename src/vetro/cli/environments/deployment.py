@@ -22,6 +22,7 @@ from vetro.cli.client.connect import is_local
 from vetro.cli.client.follow import command
 from vetro.cli.client.requests import Client, Refused
 from vetro.cli.deploy_target import TargetError, environment_name, main_type, needed_packages, say_chosen
+from vetro.cli.environments.guard import tell_way_back
 from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import begin, discard, finish, say_cloud, summary
 from vetro.cli.environments.models import names_in, own_draft, present
@@ -119,6 +120,7 @@ def deploy(
     dry_run: bool,
     plan: bool,
     detach: bool,
+    said: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """Does it; options are those of `follow`."""
@@ -163,7 +165,9 @@ def deploy(
                 if plan:
                     planned(client, session, name, "table", names=names_in(model), **options)
                     return
-                task, session = begin(client, session, False), None
+                if said.get("guard"):
+                    tell_way_back(client, session, said)
+                task, session = begin(client, session, False, body=said), None
                 if made and not client.local:
                     out.note(f"environment '{name}' is made")
                 made = False

@@ -13,6 +13,7 @@ from vetro.cli.client.connect import is_local
 from vetro.cli.client.follow import command, conclude, follow
 from vetro.cli.client.requests import Client, ClientError, Refused
 from vetro.cli.differences import UNCHANGED, print_plan
+from vetro.cli.environments import guard
 from vetro.cli.environments.models import names_in, newest, own_draft, present, state
 from vetro.cli.rows import print_one, print_rows, when
 from vetro.cli.summary import outputs, rows
@@ -319,15 +320,18 @@ def finish(
     """Follows a task of an environment to its end and says how it ended."""
     started = time.monotonic()
     names = options.pop("names", {})
-    ended = follow(client, task, names=names, environment=environment["name"], **options)
-    conclude(client, ended, environment["name"])
+    if task.get("procedure_id"):
+        ended = guard.finish(client, task["procedure_id"], environment, names=names, **options)
+    else:
+        ended = follow(client, task, names=names, environment=environment["name"], **options)
+        conclude(client, ended, environment["name"])
     if show:
         done = "repaired" if task["kind"] == "repair" else "deployed"
         summary(client, environment, time.monotonic() - started, done)
     return ended
 
 
-def deploy_again(client: Client, name: str, **options: Any) -> None:
+def deploy_again(client: Client, name: str, said: Mapping[str, Any], **options: Any) -> None:
     """`vetro env deploy`: the environment as it is, or the caller's draft where somebody began one."""
     environment = find.environment(client, name)
     say_cloud(client, environment)
@@ -338,7 +342,9 @@ def deploy_again(client: Client, name: str, **options: Any) -> None:
     if own and is_empty(client, environment, model):
         client.delete(f"/sessions/{session['id']}")
         raise NotThere(f"environment '{environment['name']}' is empty", f"vetro deploy PATH --env {name}")
-    task = begin(client, session, own)
+    if said.get("guard"):
+        guard.tell_way_back(client, session, said)
+    task = begin(client, session, own, body=said)
     finish(client, task, environment, names=names_in(model), **options)
 
 
@@ -421,10 +427,17 @@ def draft_of(client: Client, environment: Mapping[str, Any]) -> dict[str, Any] |
     return session
 
 
-def begin(client: Client, session: Mapping[str, Any], own: bool, what: str = "deploy") -> dict[str, Any]:
-    """The task that deploys a session (or plans it); one of our ``own`` does not stay behind a refusal."""
+def begin(
+    client: Client,
+    session: Mapping[str, Any],
+    own: bool,
+    what: str = "deploy",
+    body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The task that deploys a session (or plans it); one of our ``own`` does not stay behind a refusal. ``body``: what
+    is said of its way back (`vetro.cli.guard_options.guard_of`)."""
     try:
-        return dict(client.post(f"/sessions/{session['id']}/{what}"))
+        return dict(client.post(f"/sessions/{session['id']}/{what}", dict(body) if body else None))
     except ClientError:
         if own:
             discard(client, session)
@@ -491,6 +504,10 @@ def cancel(client: Client, wanted: str, reason: str) -> None:
 
 def resume(client: Client, wanted: str, **options: Any) -> None:
     """`vetro env resume`: watches a task that runs; one that failed is tried again from where it was."""
+    environment = None if len(wanted) == 32 else find.environment(client, wanted)
+    if environment is not None and environment.get("procedure_id"):
+        guard.finish(client, environment["procedure_id"], environment, **options)
+        return
     task, label = task_of(client, wanted)
     if task["final"]:
         if task["state"] == "done":
@@ -506,6 +523,13 @@ def go_on(client: Client, wanted: str, cancel: bool, abandon: bool, **options: A
     """`vetro env resume` on this machine: goes on with an interrupted task, ends it, or gives it up."""
     environment = find.environment(client, wanted)
     label = environment["name"]
+    if environment["procedure_id"] and not abandon:
+        if cancel:
+            client.post(f"/environments/{environment['id']}/undo")
+        names = names_in(newest(client, environment))
+        guard.finish(client, environment["procedure_id"], environment, names=names, **options)
+        summary(client, environment)
+        return
     task = interrupted(client, environment)
     if task is None:
         out.note(f"environment '{label}' has no interrupted task; 'vetro env deploy {label}' deploys it again")

@@ -11,6 +11,7 @@ from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.connect import is_local
 from vetro.cli.client.requests import Client, Refused
+from vetro.cli.environments.guard import tell_way_back
 from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import NotThere, begin, discard, finish, say_cloud
 from vetro.cli.environments.models import names_in, newest, own_draft
@@ -46,6 +47,7 @@ def upgrade(
     paths: Sequence[str],
     plan: bool,
     output: str,
+    said: Mapping[str, Any],
     **options: Any,
 ) -> None:
     """`vetro upgrade`: the draft, then its plan or its deployment. Exits with status 1 while something is open."""
@@ -68,11 +70,13 @@ def upgrade(
     _print_report(made["report"], output)
     session, names = made["session"], names_in(newest(client, environment))
     try:
+        if output == "table":
+            tell_way_back(client, session, said, made["report"]["not_restorable"])
         if plan:
             planned(client, session, label, output, names=names, **options)
             return
         say_cloud(client, environment)
-        task, session = begin(client, session, True), None
+        task, session = begin(client, session, True, body=said), None
     finally:
         if session is not None:
             discard(client, session)

@@ -7,7 +7,8 @@
                   |              +-----------+------------+-> restoring -> releasing -> restored
                   +------------------------------------------------------> releasing -> restored
 
-What was held is let go at the end of both ways (``keeping``, ``releasing``). A task that does not go well on the way
+What was held is let go at the end of both ways (``keeping``, ``releasing``), and at once when the environment is given
+up: then nothing goes back. A task that does not go well on the way
 back is tried again; when it never does, a person has to say what comes next (``stuck``). `advance` is pure and total:
 called again with the same facts it changes nothing and commands nothing.
 """
@@ -51,6 +52,8 @@ _KINDS: Mapping[Step, TaskKind] = {
     "restoring": "restore",
     "releasing": "drop",
 }
+#: Steps of an update that only lets go of what it held, or has.
+_ENDS: frozenset[Step] = ENDED | {"keeping", "releasing"}
 #: What follows a task that has to succeed.
 _AFTER: Mapping[Step, Step] = {"keeping": "kept", "restoring": "releasing", "releasing": "restored"}
 
@@ -97,7 +100,8 @@ def advance(record: GuardedUpdate, facts: Facts, now: float) -> tuple[GuardedUpd
     """What the update is now, and what is to be done for it, in one transaction with storing the record."""
     commands: list[Command] = []
     while True:
-        after, more = _STEPS[record.step](_in_time(record, now), facts, now)
+        step = _abandoned if facts.asked == "abandon" and record.step not in _ENDS else _STEPS[record.step]
+        after, more = step(_in_time(record, now), facts, now)
         commands += more
         if after.step == record.step or after.step in _KINDS:  # nobody knows a task that is only commanded
             return after, commands
@@ -132,7 +136,7 @@ def _enter(record: GuardedUpdate, step: Step, now: float, lasts: float | None = 
 
 
 def _ready(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
-    return _enter(record, "snapshotting", now, before=dict(facts.health))
+    return _enter(record, "snapshotting", now, before=dict(facts.health or {}))
 
 
 def _snapshotting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
@@ -140,7 +144,8 @@ def _snapshotting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     if state == DONE and facts.asked != "undo":
         return _enter(record, "deploying", now)
     if state in FINAL:  # nothing was changed yet
-        reason = Text("somebody wanted so") if state == DONE else Text("what is there could not be held")
+        wanted = state == DONE or facts.asked == "undo"
+        reason = Text("somebody wanted so") if wanted else Text("what is there could not be held")
         return _enter(record, "releasing", now, reason=record.reason or reason)
     return _cancelled(record, facts)
 
@@ -160,6 +165,14 @@ def _cancelled(record: GuardedUpdate, facts: Facts) -> _Result:
     return record, []
 
 
+def _abandoned(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    """Nobody looks after the environment any more: what works on it ends, and what is held is let go."""
+    working = record.step in _KINDS and record.until is None
+    if working and facts.tasks.get(record.key, GONE) not in FINAL:
+        return (record, []) if record.cancelled else (replace(record, cancelled=True), [Cancel(record.key)])
+    return _enter(record, "keeping", now, reason=Text("the environment was given up"))
+
+
 def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     assert record.until is not None
     if facts.asked == "undo":
@@ -168,7 +181,9 @@ def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
         return _enter(record, "keeping", now)
     if now < record.until:
         return record, [Wake(record.until)]
-    bad = _worse(record, facts) if record.by_health else {}
+    if record.by_health and facts.health is None:
+        return record, [Wake(now)]
+    bad = worsened(record, facts.health or {}) if record.by_health else {}
     if bad and now < record.until + PATIENCE and set(bad.values()) == {State.UNKNOWN}:
         return record, [Wake(now + LOOK)]  # nobody has looked yet
     if bad:
@@ -179,9 +194,9 @@ def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     return _enter(record, "keeping", now)
 
 
-def _worse(record: GuardedUpdate, facts: Facts) -> dict[str, State]:
+def worsened(record: GuardedUpdate, health: Mapping[str, State]) -> dict[str, State]:
     """The components that are not as well as before; new ones have to run."""
-    return {id: state for id, state in facts.health.items() if worse(state, record.before.get(id, State.RUNNING))}
+    return {id: state for id, state in health.items() if worse(state, record.before.get(id, State.RUNNING))}
 
 
 def _holding(record: GuardedUpdate, facts: Facts, now: float) -> _Result:

@@ -8,8 +8,8 @@ from typing import Literal
 
 from vetro.engine.watching.states import State
 
-#: What a person asks of a procedure: that it goes back, that what is now stays.
-Asked = Literal["", "undo", "keep"]
+#: What is asked of a procedure: that it goes back, that what is now stays, that it ends since its environment does.
+Asked = Literal["", "undo", "keep", "abandon"]
 #: Kinds of tasks that procedures need.
 TaskKind = Literal["snapshot", "deploy", "restore", "drop"]
 
@@ -24,8 +24,9 @@ class Facts:
 
     #: State of each of its tasks, by the key with which it was enqueued. A deployment that reported errors has failed.
     tasks: Mapping[str, str] = field(default_factory=dict)
-    #: How the components of its environment are; of components that are not in it nobody says anything.
-    health: Mapping[str, State] = field(default_factory=dict)
+    #: How the components of its environment are; of components that are not in it nobody says anything. None: nobody
+    #: has looked now.
+    health: Mapping[str, State] | None = field(default_factory=dict)
     asked: Asked = ""
 
 

@@ -17,7 +17,7 @@ from vetro.diagnostics import Text
 from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
 from vetro.engine.models import apply_answers, examine, undeclared, warning_text
-from vetro.engine.task.lifecycle_meta import lifecycle_meta
+from vetro.engine.task.lifecycle_meta import declared_health, declared_updates
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.power_methods import PowerMethods
 from vetro.engine.task.task import Task
@@ -229,18 +229,14 @@ class Performance:
         return None, upgraded(self.task.model, wanted, opened)
 
     def lifecycle(self, session: Session) -> tuple[Any, Any]:
-        """What classes declare about the health of their objects; see `vetro.engine.task.task.Kind`."""
+        """What classes declare about the health of their objects, or updates of them; see
+        `vetro.engine.task.task.Kind`."""
         found: dict[str, Any] = {}
+        declared = declared_updates if self.task.args.get("updates") else declared_health
         for item in self.task.args.get("classes") or ():
             type_ = session.types.find(item["name"], item.get("version"), item.get("package"))
-            health = lifecycle_meta(session, type_, "Health")
-            methods = [
-                {"name": name, **values}
-                for name, method in type_.methods.items()
-                for values in lifecycle_meta(session, method, "HealthCheck")
-            ]
-            told = {"health": health, "methods": methods}
-            if health or methods:
+            told = declared(session, type_)
+            if any(told.values()):
                 found[item["text"]] = plain_result(
                     session, freeze({key: value for key, value in told.items() if value})
                 )

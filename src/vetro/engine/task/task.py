@@ -20,7 +20,8 @@ from typing import Any, Literal
 #:
 #: ``lifecycle``: what classes declare with the metadata of ``io.vetro.lifecycle``; ``args.classes`` is a list of
 #: ``{text, name, version, package}``. The result is ``{text: {"health": [{property: value}], "methods": [{"name",
-#: property: value}]}}`` of those that declare something.
+#: property: value}]}}`` of those that declare something. With ``args.updates`` it is ``{text: {"update": [{property:
+#: value}], "lost": [{"what", "method"}]}}``: how they are updated, and what does not come back, or not after a method.
 #:
 #: ``migrate``: the draft that takes ``model`` to other versions of its packages; ``args`` are the fields of
 #: `vetro.engine.upgrading.upgrade.Wanted`, ``packages`` those before and after. Migrations of packages run, without

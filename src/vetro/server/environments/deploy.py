@@ -25,6 +25,7 @@ from vetro.server.config import cloud_settings
 from vetro.server.environments import (
     drafts,
     fixed_properties,
+    hooks,
     limits,
     packages,
     power,
@@ -51,22 +52,37 @@ RULES = {"power": "power_environment", "repair": "update_environment"}
 
 
 def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
-    """Starts the deployment of a session's draft. Raises what `sessions.deployable` raises, `Invalid` for a draft that
-    changes what cannot be changed any more, and `UpgradeRefused` for a migration that fails (`substitution`)."""
+    """Starts the deployment of a session's draft. Doors for people ask `vetro.server.procedures.service.deploy`.
+
+    Raises what `check` raises, and `UpgradeRefused` for a migration that fails (`substitution`).
+    """
     substitution.migrate(caller, environment_id, session_id)
-    return _deploy(caller, environment_id, session_id)
+    return begin(caller, environment_id, session_id)
 
 
 @transaction.atomic
-def _deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
-    session, found = sessions.deployable(caller, environment_id, session_id)
+def begin(caller: Caller, environment_id: str, session_id: str, procedure_id: str = "") -> Task:
+    """The same for a draft whose objects were migrated. ``procedure_id``: see `sessions.deployable`."""
+    session, found, root, model, lock = check(caller, environment_id, session_id, procedure_id)
+    session.draft = {"Objects": root}  # what was deployed stays readable after the environment has changed
+    return _start(caller, found, "deploy", session, model, Session.DEPLOYING, lock=lock, method="deploy")
+
+
+def check(
+    caller: Caller, environment_id: str, session_id: str, procedure_id: str = ""
+) -> tuple[Session, queries.Found, dict[str, Any] | None, dict[str, Any], Lock | None]:
+    """Whether a session's draft could be deployed now: session and environment, both locked, the draft's root, what its
+    deployment begins with, and its lock.
+
+    Raises what `sessions.deployable` raises, and `Invalid` for a draft that changes what cannot be changed any more.
+    """
+    session, found = sessions.deployable(caller, environment_id, session_id, procedure_id)
     root = drafts.root_of(session, found)
     lock = packages.of_session(session)
     upgrade = session.upgrade or {}
     model = start_model(found, root, lock, upgrade)
     fixed_properties.check(caller, found, root, lock, upgrade.get("base"))
-    session.draft = {"Objects": root}  # what was deployed stays readable after the environment has changed
-    return _start(caller, found, "deploy", session, model, Session.DEPLOYING, lock=lock, method="deploy")
+    return session, found, root, model, lock
 
 
 def delete(caller: Caller, environment_id: str, *, abandon: bool = False) -> Task | None:
@@ -76,6 +92,7 @@ def delete(caller: Caller, environment_id: str, *, abandon: bool = False) -> Tas
     """
     if not abandon:
         return _destroy(caller, environment_id)
+    hooks.leaving(queries.get(caller, environment_id).id)
     for _ in range(_TRIES):
         if _abandoned(caller, environment_id):
             return None
@@ -111,14 +128,14 @@ def _abandoned(caller: Caller, environment_id: str) -> bool:
 @transaction.atomic
 def _destroy(caller: Caller, environment_id: str) -> Task | None:
     found = sessions.locked(caller, environment_id, model=True)
-    if found.busy:
-        raise Busy(
-            Text(
-                "Could not open session for environment <EnvId: {environment_id}>, environment "
-                "has deploying or deleting status.",
-                environment_id=environment_id,
-            )
+    found.require_free(
+        Text(
+            "Could not open session for environment <EnvId: {environment_id}>, environment "
+            "has deploying or deleting status.",
+            environment_id=environment_id,
         )
+    )
+    hooks.leaving(found.id)
     if found.version == 0:
         _remove(caller, found, "environment.delete")
         return None
@@ -134,8 +151,8 @@ def empty(caller: Caller, environment_id: str) -> Task:
     Raises `Busy`.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    if found.busy:
-        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    hooks.leaving(found.id)
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
     model = {**(found.model or {}), "Objects": None, "ObjectsCopy": deployed_objects(found.model or {})}
     return _start(caller, found, "deploy", session, model, Session.DEPLOYING)
@@ -149,8 +166,7 @@ def repair(caller: Caller, environment_id: str) -> Task:
     `Busy`, and what `deployed_model` raises.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    if found.busy:
-        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
     return _start(caller, found, "repair", session, deployed_model(found), Session.DEPLOYING)
 
@@ -176,8 +192,7 @@ def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) 
     on the environment, `NotFound` for an action that there is not.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    if found.busy:
-        raise Busy(Text("Access was denied to this resource: the environment has deploying or deleting status."))
+    found.require_free(Text("Access was denied to this resource: the environment has deploying or deleting status."))
     root = (found.model or {}).get("Objects")
     object_id, method = _action(root, action_id)
     problem = None
@@ -196,8 +211,7 @@ def again(caller: Caller, task: Task) -> Task:
     """Does again what a failed task was to do, from the state that it left. Raises as the first time, and `Conflict`
     when the environment has been worked on since, `Forbidden` where the rule of such a task is against it."""
     found = sessions.locked(caller, task.environment_id, model=True)
-    if found.busy:
-        raise Busy(Text("a task works on the environment already"))
+    found.require_free(Text("a task works on the environment already"))
     newest = Environment.objects.values_list("task_id", flat=True).get(id=found.id)
     # Who has only switched servers since then left no state.
     left = State.objects.filter(environment_id=found.id).order_by("-number").values_list("task_id", flat=True)[0]
@@ -207,6 +221,8 @@ def again(caller: Caller, task: Task) -> Task:
         made = delete(caller, found.id)
         assert made is not None, "an environment that a task worked on has a version"
         return made
+    if task.kind == "snapshot":
+        raise Conflict(Text("snapshots are repeated by the guarded update that they belong to"))
     if task.kind in RULES and not caller.is_admin:
         enforce(caller, RULES[task.kind])
     if task.kind == "repair":

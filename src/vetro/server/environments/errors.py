@@ -30,6 +30,13 @@ class Busy(Forbidden):
     hint = Text("wait until it has ended, or cancel it")
 
 
+class Reserved(Busy):
+    """The environment is a procedure's until that has ended; ``details.procedure_id`` says whose."""
+
+    code = "SRV439"
+    hint = Text("wait until it has ended, or take it back: vetro env undo")
+
+
 class DraftChanged(Conflict):
     """Somebody changed the draft since it was read; ``details.revision`` is its present revision."""
 

@@ -29,7 +29,10 @@ MOST = 1000
 
 
 def states(caller: Caller, environment_id: str, *, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-    """The states of an environment, newest first: {number, created, task_id, kind, state, user_id, finished}.
+    """The states of an environment, newest first: {number, created, task_id, kind, state, user_id, finished,
+    undone_of}.
+
+    A state that took others back is of kind ``undo``; ``undone_of`` is the first of those.
 
     ``before``: only older ones than this number. The fields of the task are None for the first state and where the
     task is not known any more.
@@ -38,7 +41,7 @@ def states(caller: Caller, environment_id: str, *, before: int | None = None, li
     rows = State.objects.filter(environment_id=found.id).order_by("-number")
     if before is not None:
         rows = rows.filter(number__lt=before)
-    listed = list(rows.values("number", "created", "task_id")[: max(1, min(limit, MOST))])
+    listed = list(rows.values("number", "created", "task_id", "undone_of")[: max(1, min(limit, MOST))])
     tasks: dict[str, Any] = {
         task["id"]: task
         for task in Task.objects.filter(id__in=[row["task_id"] for row in listed]).values(
@@ -50,10 +53,11 @@ def states(caller: Caller, environment_id: str, *, before: int | None = None, li
             "number": row["number"],
             "created": stamp(row["created"]),
             "task_id": row["task_id"] or None,
-            "kind": tasks.get(row["task_id"], {}).get("kind"),
+            "kind": "undo" if row["undone_of"] is not None else tasks.get(row["task_id"], {}).get("kind"),
             "state": tasks.get(row["task_id"], {}).get("state"),
             "user_id": tasks.get(row["task_id"], {}).get("user_id"),
             "finished": stamp(tasks.get(row["task_id"], {}).get("finished")),
+            "undone_of": row["undone_of"],
         }
         for row in listed
     ]

@@ -34,6 +34,8 @@ class Environment(models.Model):
     repair = models.CharField(max_length=8, default="propose", db_default="propose")
     #: The task that works, or worked last, on it: whether it is deploying is that task's state and nothing else.
     task_id = models.CharField(max_length=32, blank=True, default="")
+    #: The procedure whose it is alone (`vetro.server.procedures`); empty: nobody's.
+    procedure_id = models.CharField(max_length=32, blank=True, default="", db_default="")
     #: ``deploy failure``, ``delete failure`` or, where all was well before, `ACTION_FAILED` when the last task did not
     #: end well.
     failure = models.CharField(max_length=32, blank=True, default="")
@@ -73,6 +75,8 @@ class State(models.Model):
     lock = models.ForeignKey(Lock, models.PROTECT, related_name="states", null=True)
     #: What made it; empty for the first.
     task_id = models.CharField(max_length=32, blank=True, default="")
+    #: The first of the states that were taken back when it became as the one before that: it is a copy of that one.
+    undone_of = models.BigIntegerField(null=True)
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -18,7 +18,6 @@ from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.environments import packages, sessions
-from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, EnvironmentPackage, Session
 from vetro.server.environments.power_steps import Machine, Steps, machines, steps
 from vetro.server.environments.service import announce
@@ -47,8 +46,7 @@ def change(
     `Conflict` where there is nothing that could be switched.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    if found.busy:
-        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
     row = Environment.objects.get(id=found.id)
     waves = machines(deployed_objects(found.model or {}))
     wanted = {machine.id for machine in _meant(waves, what)}

@@ -1,7 +1,8 @@
 """Environments as they are read most: row, status and model in one statement (API.md 5.1).
 
 The status follows from the environment's last task and from its drafts, by nothing that could be left behind: it is
-``deploying`` (``deleting``) exactly while a task that changes it has not ended; else ``deploy failure`` (``delete
+``deploying`` (``deleting``) exactly while a task that changes it has not ended, or a procedure has it for itself
+(`vetro.server.procedures`); else ``deploy failure`` (``delete
 failure``) when the last one did not end well, where a failed action leaves what was before; else ``pending`` while
 somebody has a session of the present version open; else ``ready``.
 """
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
-from vetro.server.environments.errors import NotYours
+from vetro.server.environments.errors import Busy, NotYours, Reserved
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import NotFound
@@ -39,7 +40,7 @@ _ANY, _SOME_OF = f"EXISTS{_OPENED.format('')}", f"{_OPENED.format(' LIMIT 1')} I
 #: The task that works on environment ``e``, as ``t``: all states but `Task.FINAL`, since an index finds these.
 AT_WORK: Final = " LEFT JOIN dispatch_task t ON t.id = e.task_id AND t.state IN ('queued', 'running', 'needs_person')"
 _STATUS = (
-    f"CASE WHEN t.kind = 'destroy' THEN '{DELETING}' WHEN t.kind IS NOT NULL THEN '{DEPLOYING}'"
+    f"CASE WHEN t.kind = 'destroy' THEN '{DELETING}' WHEN t.kind IS NOT NULL OR e.procedure_id <> '' THEN '{DEPLOYING}'"
     f" {{}} WHEN {_ANY} THEN '{PENDING}' ELSE '{READY}' END"
 )
 #: The status of environment ``e`` beside `AT_WORK`, as `_found` has it.
@@ -50,7 +51,7 @@ V1_STATUS: Final = _STATUS.format(
 )
 #: Most values that a statement is given at once.
 _TOGETHER = 500
-_FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created, e.updated, e.failure"
+_FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created, e.updated, e.failure, e.procedure_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Found:
     model: dict[str, Any] | None = None
     #: `Environment.failure`.
     failure: str = ""
+    #: `Environment.procedure_id`.
+    procedure_id: str = ""
 
     @property
     def v1_status(self) -> str:
@@ -85,8 +88,22 @@ class Found:
 
     @property
     def busy(self) -> bool:
-        """Whether a task works on it."""
+        """Whether a task works on it, or a procedure has it."""
         return self.status in (DEPLOYING, DELETING)
+
+    def require_free(self, refusal: str) -> None:
+        """Raises `Busy` with this text while a task works on it, `Reserved` while a procedure has it."""
+        if self.procedure_id:
+            raise Reserved(
+                Text(
+                    "environment '{name}' belongs to the guarded update {procedure} until it is kept or taken back",
+                    name=self.name,
+                    procedure=self.procedure_id,
+                ),
+                details={"procedure_id": self.procedure_id},
+            )
+        if self.busy:
+            raise Busy(refusal)
 
 
 def get(caller: Caller, environment_id: str, *, model: bool = False) -> Found:
@@ -172,12 +189,14 @@ def _rows(
 
 
 def _found(row: Sequence[Any]) -> Found:
-    id, project, name, version, text, created, updated, failure = row[:8]
-    task, kind, session, state, started, finished, open_drafts, model = row[8:]
+    id, project, name, version, text, created, updated, failure, procedure = row[:9]
+    task, kind, session, state, started, finished, open_drafts, model = row[9:]
     if state in Task.FINAL:
         task = session = None
     if task is not None:
         status = DELETING if kind == "destroy" else DEPLOYING
+    elif procedure:
+        status = DEPLOYING
     else:
         failed = "" if failure == Environment.ACTION_FAILED else failure
         status = failed or (PENDING if open_drafts else READY)
@@ -199,6 +218,7 @@ def _found(row: Sequence[Any]) -> Found:
         session or "",
         None if model is None else loads(bytes(model)),
         failure,
+        procedure,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,14 +25,13 @@ def open_session(caller: Caller, environment_id: str) -> Session:
     """A new, empty draft of the environment as it is now. Raises `Busy` while a task works on it."""
     with transaction.atomic():
         found = locked(caller, environment_id)
-        if found.busy:
-            raise Busy(
-                Text(
-                    "Could not open session for environment <EnvId: {environment_id}>, environment "
-                    "has deploying or deleting status.",
-                    environment_id=environment_id,
-                )
+        found.require_free(
+            Text(
+                "Could not open session for environment <EnvId: {environment_id}>, environment "
+                "has deploying or deleting status.",
+                environment_id=environment_id,
             )
+        )
         session = _opened(found, caller)
         record(caller, "session.open", session.id, found.name, environment=found.id)
         announce(found.project_id, found.id, "opened", kind="session", session=session.id)
@@ -84,9 +84,16 @@ def writable(
     return session, found
 
 
-def deployable(caller: Caller, environment_id: str, session_id: str) -> tuple[Session, reading.Found]:
-    """The session that is to be deployed, by whomever of the project; both locked. Raises as `writable`."""
+def deployable(
+    caller: Caller, environment_id: str, session_id: str, procedure_id: str = ""
+) -> tuple[Session, reading.Found]:
+    """The session that is to be deployed, by whomever of the project; both locked. ``procedure_id``: the procedure for
+    which it is done, where there is one. Raises as `writable`, and `Reserved`."""
     found = locked(caller, environment_id, model=True)
+    if procedure_id and found.procedure_id == procedure_id and not found.task_id:
+        found = replace(found, procedure_id="", status=reading.PENDING)
+    if found.procedure_id:
+        found.require_free("")
     session = _find(session_id)
     _tied(session, environment_id)
     if session.id == found.session_id:

@@ -15,6 +15,7 @@ from vetro.clouds.interface import KeepsRecords, Owner
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
+from vetro.server.environments import hooks
 from vetro.server.environments.models import Environment, Session
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
@@ -57,13 +58,15 @@ def of_tasks(tasks: Iterable[Mapping[str, Any]]) -> set[str]:
 
 def of_address(caller: Caller, parameters: Mapping[str, Any]) -> bool:
     """Whether an address is about a simulated environment that the caller sees: it names it by parameters, or a
-    session, a task or a form of it. False for an address that is about none."""
+    session, a task, a form or a procedure of it. False for an address that is about none."""
     for name, value in parameters.items():
         what = name.removesuffix("_id")
         if what in ("task", "deployment"):
             # One after the other: together each environment of the project, and each of its drafts, was looked at.
             task = Task.objects.filter(id=value).values_list("environment_id", "session_id").first() or ("", "")
             what, value = ("environment", task[0]) if task[0] else ("session", task[1])
+        if what == "procedure":
+            what, value = "environment", next((id for id in hooks.environment_of(str(value)) if id), "")
         if what in _PATHS:
             break
     else:

@@ -31,7 +31,7 @@ from vetro.server.catalog.resolver import scope_of
 from vetro.server.catalog.storage import from_blob
 from vetro.server.catalog.versions import sort_key
 from vetro.server.environments import limits, packages, queries, service, sessions
-from vetro.server.environments.errors import Busy, UpgradeIncomplete, UpgradeRefused
+from vetro.server.environments.errors import UpgradeIncomplete, UpgradeRefused
 from vetro.server.environments.models import EnvironmentPackage, Session
 from vetro.server.errors import Conflict, Invalid
 from vetro.server.quotas import enforcement
@@ -192,8 +192,7 @@ def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
     is nothing to upgrade, `Busy`.
     """
     found = queries.get(caller, environment_id, model=True)
-    if found.busy:
-        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
     return _prepared(caller, found, request)
 
 
@@ -250,8 +249,7 @@ def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Sessio
     not work: the report is in its ``details``.
     """
     found = queries.get(caller, environment_id, model=True)
-    if found.busy:
-        raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
     made = _prepared(caller, found, request)
     if not made.report["ready"]:
         raise _incomplete(made.report)

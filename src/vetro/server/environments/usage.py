@@ -114,3 +114,10 @@ def aggregated(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
 
 def _seconds(row: InstanceUsage) -> int:
     return max(int(((row.destroyed or datetime.now(UTC)) - row.created).total_seconds()), 0)
+
+
+def back(environment_id: str, since: datetime) -> None:
+    """What was there at that moment is there again, and nothing else."""
+    rows = InstanceUsage.objects.filter(environment_id=environment_id)
+    rows.filter(created__gte=since, destroyed=None).update(destroyed=datetime.now(UTC))
+    rows.filter(created__lt=since, destroyed__gte=since).update(destroyed=None)

@@ -18,12 +18,13 @@ from vetro.model.environment import view_of
 from vetro.server import sandboxed_workers
 from vetro.server.api.answers import environments as service_environments
 from vetro.server.api.answers import history as service_history
+from vetro.server.api.answers import sessions as service_sessions
 from vetro.server.api.answers import tasks as service_tasks
 from vetro.server.environments import deploy, drafts, history, lookup, packages, queries, sessions
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.errors import Invalid
-from vetro.server.local import environments
+from vetro.server.local import environments, procedures
 from vetro.server.local.workspace import Workspace
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Task
@@ -152,6 +153,13 @@ def list_effects(workspace: Workspace, task_id: str) -> list[dict[str, Any]]:
         {"key": e.key, "kind": e.kind, "about": dict(e.about), "begun": e.begun, "ended": e.ended, "error": e.error}
         for e in entries
     ]
+
+
+def deploy_session(workspace: Workspace, session_id: str, **said: Any) -> dict[str, Any]:
+    """Begins the deployment of a draft: its task, or the first one of an update with a way back. How components are
+    before is found out now, nobody else does."""
+    before = procedures.health_before(workspace, session_id, said.get("guard"))
+    return service_sessions.deploy_session(workspace.caller, session_id, **said, before=before)
 
 
 def empty_environment(workspace: Workspace, environment_id: str) -> dict[str, Any]:

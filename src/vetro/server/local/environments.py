@@ -48,7 +48,7 @@ def open_task(environment_id: str) -> Task | None:
 
 
 def _status(workspace: Workspace, environment_id: str, model: Mapping[str, Any]) -> str:
-    if open_task(environment_id) is not None:
+    if open_task(environment_id) is not None or queries.get(workspace.caller, environment_id).procedure_id:
         return "deploying" if workspace.lock(environment_id).holder() is not None else "interrupted"
     tasks = Task.objects.filter(environment_id=environment_id, kind__in=LASTING).order_by("-created", "-id")
     tasks = tasks.exclude(~Q(state="done"), kind="action")  # one that failed leaves what was before
@@ -59,6 +59,10 @@ def _status(workspace: Workspace, environment_id: str, model: Mapping[str, Any])
         return "ready" if applications_of(deployed_objects(model)) else "new"
     if not made_by:  # its cloud was cleaned
         return "new"
+    failed = Environment.objects.filter(id=environment_id).values_list("failure", flat=True).first()
+    undone = states.values_list("undone_of", flat=True).first() is not None
+    if undone and not failed:  # what the last task did was taken back
+        last = "done"
     if last != "done":
         return last
     return "ready" if applications_of(model.get("Objects")) else "destroyed"

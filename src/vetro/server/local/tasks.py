@@ -17,7 +17,8 @@ from django.db import connections
 from vetro.clouds.kinds import KindMissing
 from vetro.engine.worker.ports import ProcessLauncher
 from vetro.server.config.cloud_settings import check_kind
-from vetro.server.config.config import ConfigError
+from vetro.server.config.config import Config, ConfigError
+from vetro.server.environments.models import Environment
 from vetro.server.errors import Conflict
 from vetro.server.local.environments import open_task
 from vetro.server.local.locks import EnvironmentBusy
@@ -39,6 +40,11 @@ def check_free(workspace: Workspace, environment_id: str, name: str, *, abandon:
     holder = workspace.lock(environment_id).holder()
     if holder is not None:
         raise _busy(name, holder)
+    if not abandon and Environment.objects.filter(id=environment_id).exclude(procedure_id="").exists():
+        raise Interrupted(
+            f"environment '{name}' has an update that was interrupted",
+            hint=f"vetro env resume {name} goes on with it; vetro env resume {name} --cancel takes it back",
+        )
     if not abandon and open_task(environment_id) is not None:
         raise Interrupted(
             f"environment '{name}' has a task that was interrupted",
@@ -90,6 +96,8 @@ def run(
             raise _busy(name, holder)
     try:
         seconds = float(config["worker.lease_seconds"])
+        for earlier in snapshots_before(task):  # what is let go before all of it is destroyed
+            _to_its_end(config, launcher, earlier, seconds)
         lease = take(task_id, f"command-{os.getpid()}", seconds)
         if lease is not None:
             runner = TaskRunner(config, launcher, events=events, timeout=timeout)
@@ -102,6 +110,23 @@ def run(
         return Task.objects.get(id=task_id)
     finally:
         lock.free()
+
+
+def snapshots_before(task: Task) -> list[str]:
+    """Tasks that hold, bring back or let go of an environment and that come before this one."""
+    if not task.environment_id:
+        return []
+    waiting = Task.objects.filter(environment_id=task.environment_id, kind="snapshot").exclude(state__in=Task.FINAL)
+    created = Task.objects.values_list("created", flat=True).get(id=task.id)
+    return list(waiting.filter(created__lt=created).order_by("created", "id").values_list("id", flat=True))
+
+
+def _to_its_end(config: Config, launcher: ProcessLauncher, task_id: str, seconds: float) -> None:
+    lease = take(task_id, f"command-{os.getpid()}", seconds)
+    if lease is not None:
+        runner = TaskRunner(config, launcher)
+        with _renewed(lease, runner):
+            runner.run(lease)
 
 
 def _busy(name: str, holder: int) -> EnvironmentBusy:

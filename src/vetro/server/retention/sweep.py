@@ -1,6 +1,6 @@
 """What is dropped after a while: journals of ended tasks and audit records (settings ``retention.*``), events after a
-week, what the watcher recorded, notices, marks of deleted versions; web sessions that have expired, tokens that ended,
-blobs, logins at the broker, tasks without environment (`retention.tasks`).
+week, what the watcher recorded, notices, procedures, marks of deleted versions; web sessions that have expired, tokens
+that ended, blobs, logins at the broker, tasks without environment (`retention.tasks`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from vetro.server.catalog import deleted_versions, garbage
 from vetro.server.config.config import Config
 from vetro.server.environments import packages, removal
 from vetro.server.notices import service as notices
+from vetro.server.procedures import service as procedures
 from vetro.server.retention import broker_logins
 from vetro.server.retention import tasks as old_tasks
 from vetro.server.tasks import clock, journal
@@ -61,6 +62,7 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     health.forget(now - timedelta(days=health.DAYS))
     notices.forget(now)
     metrics.forget(now - timedelta(days=1))
+    procedures.forget(now - timedelta(days=procedures.DAYS))
     found["sessions"] = _drop(Session, "session_key", now, "expire_date")
     found["tokens"] = revocation.drop(now)
     deleted_versions.forget(now - timedelta(hours=1))

@@ -22,7 +22,7 @@ from vetro.server.tasks.wait import tell_waiting
 #: Kinds that leave a new state of an environment.
 LASTING = frozenset({"deploy", "destroy", "action", "repair"})
 #: Kinds that work on an environment: it is theirs alone until they have ended.
-WORKING = LASTING | {"power"}
+WORKING = LASTING | {"power", "snapshot"}
 #: Columns that the end of a task changes.
 _ENDING = (
     *("state", "result", "error", "warnings", "errors"),

@@ -16,7 +16,8 @@ class Task(models.Model):
 
     QUEUED, RUNNING = "queued", "running"
     #: States after which nothing happens any more; ``needs_person`` waits for a decision.
-    KINDS: ClassVar = ("deploy", "destroy", "action", "static", "builder", "schema", "plan", "power", "repair")
+    KINDS: ClassVar = ("deploy", "destroy", "action", "static", "builder", "schema", "plan", "power", "repair",
+                        "snapshot")  # fmt: skip
     FINAL = ("done", "failed", "cancelled", "killed", "diverged")
     NEEDS_PERSON = "needs_person"
 

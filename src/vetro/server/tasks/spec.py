@@ -218,7 +218,8 @@ def _plan_seed(model: Mapping[str, Any], packages: Sequence[Any], resolution: Se
 def host_config(config: Config, task: Task) -> dict[str, Any]:
     """What the effects host of a task gets."""
     owner = Owner(task.project_id, task.environment_id or task.id, task.user_id or "system")
-    return host_settings(config, owner, task.spec.get("cloud"), task.spec.get("identities"))
+    settings = host_settings(config, owner, task.spec.get("cloud"), task.spec.get("identities"))
+    return {**settings, "snapshots": True} if task.kind == "snapshot" else settings
 
 
 def host_settings(

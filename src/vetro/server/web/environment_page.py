@@ -34,6 +34,8 @@ from vetro.server.environments import (
 )
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.power_steps import machines
+from vetro.server.procedures import service as procedures
+from vetro.server.procedures.way_back import WayBack, offered, way_back
 from vetro.server.tasks.models import Event
 from vetro.server.watch import queries as watch
 from vetro.server.web import drafts as drafting
@@ -173,6 +175,22 @@ class EnvironmentPage:
         if self.found.busy or not self.found.version:
             return {}
         return {offer.package: offer for offer in upgrades.offers_of(self.found)}
+
+    @cached_property
+    def guard(self) -> dict[str, str] | None:
+        """The update with a way back that has not ended: {id, step}."""
+        row = procedures.active(self.id)
+        return None if row is None else {"id": row.id, "step": row.step}
+
+    def way_back(self) -> WayBack | None:
+        """The way back that deploying the person's draft would have; None where nobody can have one. Asks the cloud."""
+        draft = self.session
+        if draft is None or self.found.busy or not self.found.version or not self.changes:
+            return None
+        row = Environment.objects.get(id=self.id)
+        if not offered(row) and not ((draft.upgrade or {}).get("report") or {}).get("guard"):
+            return None
+        return way_back(self.caller, self.id, draft.id)
 
     def labels(self) -> Mapping[str, str]:
         """Id -> name of every object, of both models."""

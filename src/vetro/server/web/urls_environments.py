@@ -9,6 +9,7 @@ from django.urls import include, path
 from vetro.server.web.views.environments import (
     changes,
     environment,
+    guard,
     health,
     listing,
     lock,
@@ -54,6 +55,8 @@ _environment: list[Any] = [
     path("report", servers.download_report),
     path("tasks/", listing.of_one),
     path("tasks/<str:task>/", include(_task)),
+    path("updates/<str:procedure>", guard.show),
+    path("updates/<str:procedure>/decide", guard.decide),
     path("history", past.history),
     path("compare", past.compare),
     path("lock", lock.lock),

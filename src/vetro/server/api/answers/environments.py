@@ -34,6 +34,7 @@ def environment_json(found: queries.Found, told: watch.Told | None, simulated: C
         "updated": found.updated,
         "changed": found.changed,
         "task_id": found.task_id or None,
+        "procedure_id": found.procedure_id or None,
         "simulated": found.id in simulated,
         "health": health_json(told),
     }

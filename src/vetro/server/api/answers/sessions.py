@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import BooleanField, Case, Value, When
 
+from vetro.engine.watching.states import State as Health
 from vetro.model.environment import deployed_objects
 from vetro.model.header import class_of, id_of, name_of
 from vetro.server.api.answers.tasks import task_json
@@ -13,9 +15,9 @@ from vetro.server.api.paging import page
 from vetro.server.caller import Caller
 from vetro.server.catalog.secret_names import as_diff
 from vetro.server.environments import components, drafts, history, limits, lookup, queries, redaction, sessions
-from vetro.server.environments import deploy as deploying
 from vetro.server.environments.models import Session
 from vetro.server.errors import Forbidden
+from vetro.server.procedures import service as procedures
 from vetro.server.tasks.models import Task
 
 #: Sessions of an environment that are listed.
@@ -99,9 +101,20 @@ def undo_changes(caller: Caller, session_id: str, *, object_id: str | None = Non
     return _shown(caller, session_id)
 
 
-def deploy_session(caller: Caller, session_id: str) -> dict[str, Any]:
-    """Starts the deployment of the draft: its task."""
-    task = deploying.deploy(caller, lookup.session(caller, session_id), session_id)
+def deploy_session(
+    caller: Caller,
+    session_id: str,
+    *,
+    guard: bool | None = None,
+    settle: float | None = None,
+    hold: float = 0.0,
+    confirmed: bool = False,
+    before: Mapping[str, Health] | None = None,
+) -> dict[str, Any]:
+    """Starts the deployment of the draft, with a way back or without (`vetro.server.procedures.service.Guard`): its
+    first task. ``before``: how the components are, where somebody looked."""
+    said = procedures.Guard(guard, settle, hold, confirmed)
+    task = procedures.deploy(caller, lookup.session(caller, session_id), session_id, said, before)
     return task_json(Task.objects.get(id=task.id))
 
 

@@ -14,6 +14,7 @@ from vetro.server.caller import Caller
 from vetro.server.environments import lookup, redaction, simulation
 from vetro.server.environments.limits import known_id
 from vetro.server.errors import Invalid
+from vetro.server.procedures.models import of_task
 from vetro.server.setup import config
 from vetro.server.tasks import clock, log, queue
 from vetro.server.tasks.models import Task
@@ -49,6 +50,7 @@ def task_json(task: Task, decisions: Sequence[dict[str, Any]] = ()) -> dict[str,
         "error": task.error,
         "waiting": told(waits) or None,
         "waits": [as_json(wait, now) for wait in waits],
+        "procedure_id": of_task(task.id),
         "decisions": [{**d, "begun": datetime.fromtimestamp(d["begun"], UTC)} for d in decisions],
     }
 

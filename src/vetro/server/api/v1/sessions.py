@@ -6,8 +6,8 @@ from typing import Any
 
 from vetro.server.api.v1.call import Call
 from vetro.server.api.v1.routing import endpoint
-from vetro.server.environments import deploy as deploying
 from vetro.server.environments import sessions
+from vetro.server.procedures import service as procedures
 
 
 @endpoint("POST", "environments/{environment_id}/configure", "update_environment")
@@ -31,4 +31,4 @@ def delete_session(call: Call, environment_id: str, session_id: str) -> None:
 @endpoint("POST", "environments/{environment_id}/sessions/{session_id}/deploy", "update_environment")
 def deploy_session(call: Call, environment_id: str, session_id: str) -> None:
     """Deploys it."""
-    deploying.deploy(call.caller, environment_id, session_id)
+    procedures.deploy(call.caller, environment_id, session_id)

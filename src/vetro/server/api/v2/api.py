@@ -21,7 +21,7 @@ from vetro.server.api.v2.shapes import Failure
 AREAS = (
     "auth", "package_versions", "packages", "package_parts", "categories", "clouds", "images", "environments",
     "servers", "history", "sessions", "components", "tasks", "actions", "schemas", "forms", "events", "templates",
-    "audit", "people", "quotas", "notices", "upgrades",
+    "audit", "people", "quotas", "notices", "upgrades", "procedures",
 )  # fmt: skip
 
 _ABOUT = """\

@@ -148,6 +148,7 @@ class EnvironmentShown(Schema):
     updated: datetime = Field(description="When a person last changed it.")
     changed: datetime = Field(description="When a person or a task last changed it.")
     task_id: str | None = Field(None, description="The task that works on it.")
+    procedure_id: str | None = Field(None, description="The update with a way back that it belongs to until that ends.")
     simulated: bool = Field(description="Its cloud executes nothing: no server of it exists, or will.")
     health: HealthTold | None = Field(None, description="How what was deployed is; null: nothing can be watched.")
 

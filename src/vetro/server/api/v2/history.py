@@ -24,10 +24,13 @@ class StateRow(Schema):
     number: int = Field(description="The environment's version at which it became the state.")
     created: datetime
     task_id: str | None
-    kind: str | None = Field(description="Kind of the task.")
+    kind: str | None = Field(description="Kind of the task; undo: it took others back.")
     state: str | None = Field(description="State of the task.")
     user_id: str | None
     finished: datetime | None
+    undone_of: int | None = Field(
+        None, description="The first of the states that it took back: it is a copy of the one before that."
+    )
 
 
 class StateShown(Schema):

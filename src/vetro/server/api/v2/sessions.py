@@ -76,6 +76,20 @@ class Undo(Given):
     object_id: str | None = Field(None, max_length=255, description="Only the changes of this object; null: all.")
 
 
+class Guarded(Given):
+    """Whether, and how, a deployment can be taken back."""
+
+    guard: bool | None = Field(
+        None,
+        description="null: with a way back where the draft is an upgrade and the cloud can, or an author wants it.",
+    )
+    settle: float | None = Field(
+        None, ge=0, le=86_400, description="Seconds for which what is new is looked at; null: as authors say, or 30."
+    )
+    hold: float = Field(0, ge=0, le=2_592_000, description="Seconds for which it can be taken back afterwards.")
+    confirmed: bool = Field(False, description="What does not come back is known, and may go.")
+
+
 def revision_of(if_match: str | None) -> int | None:
     """The revision that a client has read, from the header If-Match. Raises `Invalid`."""
     if if_match is None or if_match.strip() == "*":
@@ -149,9 +163,10 @@ def undo_changes(request: HttpRequest, session_id: str, given: Undo | None = Non
 
 
 @routes.add("POST", "/sessions/{session_id}/deploy", "deploySession", "update_environment", TaskShown, status=202)
-def deploy_session(request: HttpRequest, session_id: str) -> Answer:
-    """Starts the deployment of the draft."""
-    return accepted(answers.deploy_session(who(request), session_id))
+def deploy_session(request: HttpRequest, session_id: str, given: Guarded | None = None) -> Answer:
+    """Starts the deployment of the draft: its task, or the first one of an update with a way back (`procedure_id`)."""
+    more = given.dict() if given is not None else {}
+    return accepted(answers.deploy_session(who(request), session_id, **more))
 
 
 @routes.add("POST", "/sessions/{session_id}/plan", "planSession", "plan_environment", TaskShown, status=202)

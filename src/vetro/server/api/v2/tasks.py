@@ -30,7 +30,7 @@ class TaskRow(Schema):
     """A task in a list."""
 
     id: str
-    kind: str = Field(description="deploy, destroy, action, static, builder, schema, plan, power, repair.")
+    kind: str = Field(description="deploy, destroy, action, static, builder, schema, plan, power, repair, snapshot.")
     state: str = Field(
         description="queued, running, needs_person; when it has ended: done, failed, cancelled, killed, diverged."
     )
@@ -82,6 +82,7 @@ class TaskShown(TaskRow):
     waiting: str | None = Field(None, description="The texts of `waits` in one line.")
     waits: list[Wait] = Field([], description="What it waits for, the longest first; nothing while it is at work.")
     decisions: list[Decision] = Field([], description="What `resolve` is to say, while the state is needs_person.")
+    procedure_id: str | None = Field(None, description="The update with a way back that it belongs to.")
 
 
 class Line(Schema):

@@ -29,6 +29,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
         changes=shown_changes(env_page.changes, env_page.labels()),
         others=drafts.of_others(caller, env_page.found),
         old=[_old(env_page, row) for row in drafts.outdated(caller, env_page.found)],
+        way_back=env_page.way_back(),
         watched=True,
     )
     part = request.headers.get("HX-Target") == "live"

@@ -122,7 +122,7 @@ def deployments(request: HttpRequest, caller: Caller) -> HttpResponse:
 def of_one(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """What was done in one environment, newest first."""
     env_page = open_page(caller, environment)
-    rows = Task.objects.filter(environment_id=env_page.id, kind__in=deployed.WORK)
+    rows = Task.objects.filter(environment_id=env_page.id, kind__in=(*deployed.WORK, "snapshot"))
     total = rows.count()
     number = page_number(request.GET.get("page"), total)
     listed = rows.order_by("-created", "-id").values(*TASK_FIELDS)[(number - 1) * AT_ONCE : number * AT_ONCE]
@@ -161,9 +161,11 @@ def kind_of(kind: str, action: Any) -> str:
     if kind == "power":
         words = {"start": _("Start of servers"), "stop": _("Stop of servers"), "restart": _("Restart of servers")}
         return str(words.get((action or {}).get("method") or "", kind))
-    return {"deploy": _("Deployment"), "destroy": _("Deletion"), "plan": _("Plan"), "repair": _("Repair")}.get(
-        kind, kind
-    )
+    if kind == "snapshot":
+        words = {"make": _("Snapshot"), "restore": _("Way back"), "drop": _("End of the way back")}
+        return str(words.get((action or {}).get("method") or "", _("Snapshot")))
+    words = {"deploy": _("Deployment"), "destroy": _("Deletion"), "plan": _("Plan"), "repair": _("Repair")}
+    return str({**words, "undo": _("Taken back")}.get(kind, kind))
 
 
 def page_number(text: str | None, total: int) -> int:

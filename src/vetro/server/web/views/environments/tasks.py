@@ -15,10 +15,12 @@ from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments import addresses, deployments, lookup, queries, realize, simulation
-from vetro.server.environments import deploy as deploying
+from vetro.server.environments import deploy as deploy_rules
 from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid, ServiceError
+from vetro.server.procedures import service as procedures
+from vetro.server.procedures.models import of_task
 from vetro.server.requests.streams import text_stream
 from vetro.server.setup import config
 from vetro.server.tasks import log, queue
@@ -42,8 +44,21 @@ def deploy(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     lookup.environment(caller, environment)
     # Whoever saw changes means those: when somebody else was faster, she is told so, and nothing else is deployed.
     session = request.POST.get("draft") or drafts.wanted(caller, environment).id
-    task = deploying.deploy(caller, environment, session)
-    return go(request, f"/app/environments/{environment}/tasks/{task.id}/")
+    guard = {"1": True, "0": False}.get(request.POST.get("guard", ""))
+    said = procedures.Guard(guard, hold=_hold(request.POST.get("hold")), confirmed=request.POST.get("confirmed") == "1")
+    return begun(request, environment, procedures.deploy(caller, environment, session, said))
+
+
+def begun(request: HttpRequest, environment: str, task: Task) -> HttpResponse:
+    """To what was begun: a task, or the update with a way back that it is the first task of."""
+    procedure = of_task(task.id)
+    what = f"tasks/{task.id}/" if procedure is None else f"updates/{procedure}"
+    return go(request, f"/app/environments/{environment}/{what}")
+
+
+def _hold(text: str | None) -> float:
+    """Seconds for which the way back stays open, as a form says it."""
+    return float(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 9 else 0.0
 
 
 @page("POST", rule="update_environment")
@@ -89,7 +104,7 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         ],
         "may_cancel": allows(caller, "cancel_task") and row.state not in Task.FINAL,
         "may_retry": allows(caller, "retry_task")
-        and allows(caller, deploying.RULES.get(row.kind, "retry_task"))
+        and allows(caller, deploy_rules.RULES.get(row.kind, "retry_task"))
         and there
         and newest == row.id
         and row.state in Task.FINAL

@@ -25,13 +25,17 @@ from vetro.server.catalog.resolver import scope_of
 from vetro.server.environments import plan as planning
 from vetro.server.environments import upgrades
 from vetro.server.environments.errors import UpgradeIncomplete
+from vetro.server.environments.models import Environment
 from vetro.server.environments.upgrades import Offer, Request
 from vetro.server.errors import Conflict, Invalid, ServiceError
 from vetro.server.forms.queries import check_answers
 from vetro.server.forms.upgrade_questions import Problems, Questions, Typed
+from vetro.server.procedures import service as procedures
+from vetro.server.procedures.way_back import offered
 from vetro.server.web.environment_page import EnvironmentPage, open_page
 from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import go, is_htmx, page, render
+from vetro.server.web.views.environments.tasks import begun
 from vetro.server.web.views.packages.package import releases_of
 from vetro.server.web.views.wizard.control import Group, every, top
 from vetro.server.web.views.wizard.controls import groups_of
@@ -70,7 +74,7 @@ class _Page:
         if self.env_page.changes and not self.env_page.found.busy:
             messages.info(self.request, _("There is a draft already. Deploy it or discard it first."))
             return go(self.request, f"{here}/changes")
-        plans = self.request.GET.get("then") == "plan"
+        plans, deploys = (self.request.GET.get("then") == word for word in ("plan", "deploy"))
         if plans:
             enforce(caller, "plan_environment")
         do, place, more = wanted(self.given.get("do", "next"))
@@ -105,6 +109,15 @@ class _Page:
         if plans:
             task = planning.plan(caller, self.env_page.id, session.id)
             return go(self.request, f"{here}/plans/{task.id}")
+        if deploys:
+            try:
+                said = procedures.Guard(wanted=True)
+                return begun(
+                    self.request, self.env_page.id, procedures.deploy(caller, self.env_page.id, session.id, said)
+                )
+            except Conflict as error:  # what is in the way is told with the draft
+                messages.warning(self.request, error.message)
+                return go(self.request, f"{here}/changes")
         messages.success(self.request, _("The upgrade is a draft now. Nothing changes until you deploy it."))
         return go(self.request, f"{here}/changes")
 
@@ -124,6 +137,7 @@ class _Page:
             "components",
             versions=self._versions(questions),
             given_versions=[f"{name}={version}" for name, version in sorted(self.wanted.to.items())],
+            guard_offered=offered(Environment.objects.get(id=self.env_page.id)),
             may_plan=allows(self.env_page.caller, "plan_environment"),
             texts=json.dumps(script_texts()),
             **context,

@@ -12,10 +12,10 @@ from vetro.diagnostics import decode_messages
 from vetro.forms.sessions import FormFailed, ReviewPage
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.environments import deploy as deploying
 from vetro.server.errors import Conflict, Invalid, NotFound, ServiceError
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
+from vetro.server.procedures import service as procedures
 from vetro.server.tasks.models import Task
 from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.catalog import recent
@@ -94,7 +94,7 @@ def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = Fa
     if told.into is not None:
         return _back(request, caller, told.into, done.object_id or "")
     if shown.quick or deploy:
-        task = deploying.deploy(caller, done.environment_id, done.session_id)
+        task = procedures.deploy(caller, done.environment_id, done.session_id)
         return go(request, f"/app/environments/{done.environment_id}/tasks/{task.id}/")
     what = _("%s is in your draft.") if shown.purpose == "add" else _("%s is changed in your draft.")
     messages.success(request, f"{what % shown.title} {_('Nothing happens until you deploy.')}")

@@ -1,0 +1,1 @@
+"""Procedures: work of several tasks that is one thing for people, such as an update that can be taken back."""

@@ -1,0 +1,153 @@
+"""`way_back`: whether an environment could be brought back after an update as it is, and what would not come back.
+
+The cloud says what it can hold; the classes of what is deployed and of what is to be deployed say what is elsewhere
+(``NotRestorable``, ``Update`` of ``io.vetro.lifecycle``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from vetro.clouds.interface import CloudError, Owner, Snapshots
+from vetro.diagnostics import Text
+from vetro.engine.host.config import cloud_of
+from vetro.engine.query.query import AskFailed
+from vetro.model.environment import applications_of, deployed_objects
+from vetro.model.header import id_of, label_of, parse_type_text, type_of
+from vetro.model.tree import objects
+from vetro.server.caller import Caller
+from vetro.server.config import cloud_settings
+from vetro.server.environments import drafts, packages, queries
+from vetro.server.environments.models import Environment, Session
+from vetro.server.setup import config
+from vetro.server.tasks.package_queries import ask
+
+#: Seconds that an update is looked at where nobody says more.
+SETTLE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """What is known of a way back before an update. ``why``: why there is none; '' where there is one."""
+
+    why: str
+    #: Whether an author wants one.
+    required: bool
+    #: What would not come back, for people.
+    losses: tuple[str, ...] = ()
+    #: Servers and volumes: {id, name, kind, method, standstill, why}.
+    parts: tuple[Mapping[str, Any], ...] = ()
+    #: Seconds for which an update is looked at; 0: nothing exists that could be looked at.
+    settle: float = SETTLE
+    #: Components whose health does not matter.
+    ignored: frozenset[str] = frozenset()
+
+    @property
+    def able(self) -> bool:
+        """Whether there is one."""
+        return not self.why
+
+    def as_json(self) -> dict[str, Any]:
+        """For clients."""
+        return {
+            "able": self.able,
+            "why": self.why,
+            "required": self.required,
+            "losses": list(self.losses),
+            "parts": [dict(part) for part in self.parts],
+            "settle": self.settle,
+        }
+
+
+def offered(row: Environment) -> bool:
+    """Whether the cloud of an environment can keep servers at all, by what its kind says; the cloud is not asked."""
+    try:
+        found = cloud_settings.capabilities(config(), row.cloud)
+    except CloudError:
+        return False
+    return found is not None and found.server_snapshots
+
+
+def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
+    """The way back of deploying a session. Asks the cloud and packages: call it outside of transactions.
+
+    Raises `NotFound`, and what choosing packages raises.
+    """
+    found = queries.get(caller, environment_id, model=True)
+    row = Environment.objects.get(id=found.id)
+    session = Session.objects.filter(id=session_id, environment=row).first()
+    report = ((session.upgrade if session is not None else None) or {}).get("report") or {}
+    why, parts = _asked(row, caller)
+    losses = {
+        str(Text("{kind} '{name}': {why}", kind=part["kind"], name=part["name"], why=part["why"])): None
+        for part in parts
+        if not part["method"]
+    }
+    declared = _declared(caller, found, session)
+    losses |= dict.fromkeys(report.get("not_restorable") or ())
+    settle, ignored = SETTLE, set[str]()
+    for told in declared.values():
+        for one in told.get("lost") or ():
+            text = one["what"]
+            if one["method"]:
+                text = str(Text("{what} (when '{method}' runs)", what=text, method=one["method"]))
+            losses.setdefault(text)
+        settle = max([settle, *(float(one["settle"]) for one in told.get("update") or ())])
+    for item in applications_of(drafts.root_of(session, found)):
+        told = declared.get(type_of(item)) or {}
+        if any(not one["health"] for one in told.get("update") or ()):
+            ignored.add(str(id_of(item)))
+    if cloud_settings.simulated(config(), row.cloud):
+        settle = 0.0
+    return WayBack(why, bool(report.get("guard")), tuple(losses), tuple(parts), settle, frozenset(ignored))
+
+
+def _asked(row: Environment, caller: Caller) -> tuple[str, list[dict[str, Any]]]:
+    """Why the cloud cannot keep an environment, '' where it can; and how it would keep each part."""
+    owner = Owner(row.project_id, row.id, caller.user_id)
+    try:
+        with closing(cloud_of(cloud_settings.cloud(config(), row.cloud), owner, sweeps=False)) as cloud:
+            if not isinstance(cloud, Snapshots):
+                return str(Text("servers of cloud '{name}' cannot be brought back as they were", name=cloud.name)), []
+            found = cloud.snapshot_report(owner)
+    except CloudError as error:
+        return error.message, []
+    parts = [
+        {
+            "id": one.id,
+            "name": one.name,
+            "kind": one.kind,
+            "method": one.method,
+            "standstill": one.standstill,
+            "why": one.why,
+        }
+        for one in found
+    ]
+    lost = [one for one in parts if one["kind"] == "server" and not one["method"]]
+    if lost:
+        return str(Text("server '{name}' cannot be kept: {why}", name=lost[0]["name"], why=lost[0]["why"])), parts
+    return "", parts
+
+
+def _declared(caller: Caller, found: queries.Found, session: Session | None) -> dict[str, Any]:
+    """Text of a class -> what it declares of updates, of the classes of what is deployed and of the draft."""
+    root, lock = drafts.root_of(session, found), packages.of_session(session)
+    model = {**(found.model or {}), "Objects": root, "ObjectsCopy": deployed_objects(found.model or {})}
+    rows = packages.resolved(caller, found, model, lock=lock).rows
+    if not any("io.vetro" in (row.required or ()) for row in rows):
+        return {}
+    classes = dict.fromkeys(type_of(obj) for root in (root, model["ObjectsCopy"]) for obj in objects(root))
+    args = {"classes": [{"text": text, **parse_type_text(text)._asdict()} for text in classes], "updates": True}
+    try:
+        answer: dict[str, Any] = ask(caller, "lifecycle", packages=rows, args=args)
+    except AskFailed:  # a class that does not load is told by the deployment
+        return {}
+    return answer
+
+
+def names(root: Any) -> dict[str, str]:
+    """What the components of a model are called, by id."""
+    return {str(id_of(item)): label_of(item) for item in applications_of(root)}
