@@ -110,7 +110,7 @@ class _Lookup:
     def _count(self, term: Term) -> int:
         if self.small:
             return bounded("catalog_packagetext t", _anywhere(term), SMALL)
-        if not trigrams.leads(term.texts):
+        if not trigrams.leads_together(term.texts):
             return FEW_FILTERED + 1
         return self._bounded([term])
 
@@ -119,7 +119,7 @@ class _Lookup:
 
     def rows(self, terms: Sequence[Term]) -> list[tuple[Any, ...]]:
         """The packages that have all terms, the best first."""
-        leading = [term for term in terms if not self.small and trigrams.leads(term.texts)]
+        leading = [term for term in terms if not self.small and trigrams.leads_together(term.texts)]
         others = [term for term in terms if term not in leading]
         if self.small:
             return self._ranked(terms, Conditions(), others)

@@ -22,17 +22,20 @@ Sql = tuple[str, list[Any]]
 #: All fields as PostgreSQL's index has them (migration 0011).
 _ALL = " || chr(10) || ".join(f"t.{field}" for field in FIELDS)
 _ALL = f"({_ALL})"
-_indexed: dict[str, bool] = {}
+#: (database, trigger or index) -> whether it is there.
+_indexed: dict[tuple[str, str], bool] = {}
 
 
 def indexed() -> bool:
     """Whether the database has the index: SQLite that of substrings, PostgreSQL that of short words."""
-    key = str(connection.settings_dict["NAME"])
+    return _there("catalog_text_added" if on_sqlite() else "catalog_short")
+
+
+def _there(name: str) -> bool:
+    key = (str(connection.settings_dict["NAME"]), name)
     if key not in _indexed:
-        sql = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'catalog_text_added'"
-        if not on_sqlite():
-            sql = "SELECT COUNT(*) FROM pg_class WHERE relname = 'catalog_short'"
-        _indexed[key] = bool(fetch(sql)[0][0])
+        table, column = ("sqlite_master", "name") if on_sqlite() else ("pg_class", "relname")
+        _indexed[key] = bool(fetch(f"SELECT COUNT(*) FROM {table} WHERE {column} = %s", [name])[0][0])
     return _indexed[key]
 
 
@@ -148,6 +151,11 @@ def leads(words: Sequence[str]) -> bool:
     """Whether indexes of substrings answer `inside`."""
     long = all(len(word) >= _LEAST for word in words)
     return long and indexed() if on_sqlite() else long or indexed()
+
+
+def leads_together(words: Sequence[str]) -> bool:
+    """Whether the index of all fields together answers `together`."""
+    return all(len(word) >= _LEAST for word in words) and (not on_sqlite() or _there("catalog_all_added"))
 
 
 def _usable(words: Sequence[str]) -> bool:

@@ -112,6 +112,7 @@ def test_repair_on_sqlite(installation: Installation) -> None:
     with closing(sqlite3.connect(installation.data / "vetro.db")) as database:
         database.execute("DROP TRIGGER catalog_text_added")
         database.execute("DROP TABLE catalog_trigrams_name")
+        database.execute("DROP TRIGGER catalog_all_added")
         database.execute("DELETE FROM catalog_trigrams_author_data WHERE id > 10")
         database.commit()
     assert "no index of substrings" in problems(installation, status=0)["search"][0]["text"]
@@ -119,6 +120,7 @@ def test_repair_on_sqlite(installation: Installation) -> None:
         "catalog_trigrams_name",
         "catalog_text_added",
         "catalog_trigrams_author (filled anew)",
+        "catalog_trigrams_all",
     ]
     assert "search" not in problems(installation, status=0)
     assert made(installation) == []
@@ -126,6 +128,7 @@ def test_repair_on_sqlite(installation: Installation) -> None:
         found = "SELECT count(*) FROM catalog_trigrams_{0} WHERE catalog_trigrams_{0} MATCH ?"
         assert database.execute(found.format("name"), ["shop"]).fetchone()[0] >= 1
         assert database.execute(found.format("author"), ["vetro"]).fetchone()[0] >= 1
+        assert database.execute(found.format("all"), ["shop"]).fetchone()[0] >= 1
 
 
 @pytest.mark.campaign

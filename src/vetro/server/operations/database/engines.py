@@ -27,8 +27,8 @@ from vetro.server.operations.database.schema import MARK
 _OF_MACHINES = ("dispatch_workerprocess",)
 #: Lines of ``pg_restore --list`` that only the owner of the database could replay; migrations make the extension.
 _NOT_OURS = re.compile(r"\d+; \d+ \d+ (SCHEMA|EXTENSION|COMMENT - (SCHEMA|EXTENSION)|ACL) ")
-#: How the extension for the index of search is listed, and the index.
-_TRIGRAMS, _NEEDS_TRIGRAMS = " EXTENSION - pg_trgm ", " catalog_trigrams "
+#: How the extension for the indexes of search is listed, and how these begin.
+_TRIGRAMS, _NEEDS_TRIGRAMS = " EXTENSION - pg_trgm ", " catalog_trigrams"
 _PR_SET_PDEATHSIG = 1
 
 

@@ -7,12 +7,16 @@ user of the database was not allowed to make them at first.
 from __future__ import annotations
 
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
 
 from vetro.server.operations.database import schema
 from vetro.server.operations.database.errors import NoDatabase
+
+#: A view and its three triggers.
+_TOGETHER = 4
 
 
 def repair(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
@@ -25,8 +29,8 @@ def repair(alias: str = DEFAULT_DB_ALIAS) -> list[str]:
     try:
         with schema.migration_lock(alias), transaction.atomic(using=alias):
             if connection.vendor == "postgresql":
-                return [*_triggers(connection), *_index(connection), *_short(connection)]
-            return _substrings(connection)
+                return [*_triggers(connection), *_index(connection), *_together(connection), *_short(connection)]
+            return [*_substrings(connection), *_together(connection)]
     except Error as error:
         failed = NoDatabase(f"this cannot be made: {str(error).splitlines()[0]}")
         failed.hint = "the owner of the tables may, and for the extension pg_trgm a superuser"
@@ -104,6 +108,25 @@ def _substrings(connection: Any) -> list[str]:
             if table not in done:
                 done.append(f"{table} (filled anew)")
     return done
+
+
+def _together(connection: Any) -> list[str]:
+    """The index of all fields together."""
+    search = import_module("vetro.server.catalog.migrations.0011_searchword")
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT to_regclass('catalog_trigrams_all') IS NOT NULL")
+            if cursor.fetchone()[0]:
+                return []
+            cursor.execute(search.POSTGRESQL)
+            return ["index catalog_trigrams_all"]
+        cursor.execute("SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'catalog\\_all%' ESCAPE '\\'")
+        if cursor.fetchone()[0] == _TOGETHER and _agrees(connection, "catalog_trigrams_all"):
+            return []
+    of = SimpleNamespace(connection=connection)  # no editor: one does not work within a transaction of SQLite
+    search.remove(None, of)
+    search.add(None, of)
+    return ["catalog_trigrams_all"]
 
 
 def _agrees(connection: Any, table: str) -> bool:
