@@ -207,3 +207,25 @@ def test_the_first_effect_on_an_openstack_loads_hardly_any_code() -> None:
         with HostForker("openstack") as made, HostProcess(given, made) as host:
             host.start()
             assert perform(host, "stack.read", {"name": "web"}) is None
+
+
+def test_it_gets_ready_beside_the_caller_and_forks_when_it_is(tmp_path: Path) -> None:
+    with HostForker("record") as forker:
+        forker.begin()
+        begun = forker._process
+        assert begun is not None and begun.poll() is None
+        with HostProcess(config(tmp_path), forker) as host:
+            host.start()
+            assert host.pid
+        assert forker._process is begun
+
+
+def test_hosts_load_no_language() -> None:
+    """Loading it takes half as long as all the rest; who performs effects runs no package code."""
+    code = "import sys, vetro.engine.host.__main__ as m; from vetro.engine.host import forker; import importlib\n"
+    code += "for name in forker._LOADED: importlib.import_module(name)\n"
+    code += (
+        "print([n for n in sys.modules if n.startswith(('vetro.muranopl.session', 'vetro.muranopl.types', 'yaml'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

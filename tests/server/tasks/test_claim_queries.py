@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from vetro.engine.worker.ports import LeaseLost
 from vetro.server.tasks import clock
 from vetro.server.tasks.claim import SHORT, claim
 from vetro.server.tasks.claim_queries import ClaimQueries
@@ -99,6 +100,24 @@ def test_a_claim_reads_little_where_many_wait() -> None:
     first, all_of_them = (_most_rows(statement) for statement in _queries().claims())
     assert first < 200
     assert all_of_them >= 5000
+
+
+def test_commits_lock_a_lease_and_renew_it_once_in_a_third_of_it() -> None:
+    tasks(1)
+    lease = claim("me", 60.0)
+    assert lease is not None
+    until = Task.objects.get().lease_until
+    lease.hold()
+    assert Task.objects.get().lease_until == until
+    lease._renewed -= 20.0
+    lease.hold()
+    renewed = Task.objects.get().lease_until
+    assert until is not None and renewed is not None and renewed > until
+    Task.objects.update(fence=lease.fence + 1)
+    for late in (0.0, 20.0):
+        lease._renewed -= late
+        with pytest.raises(LeaseLost):
+            lease.hold()
 
 
 def _queries(kinds: frozenset[str] | None = None, *labels: str) -> ClaimQueries:
