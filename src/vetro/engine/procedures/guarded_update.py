@@ -76,6 +76,8 @@ class GuardedUpdate:
     until: float | None = None
     #: How the components were before.
     before: Mapping[str, State] = field(default_factory=dict)
+    #: Whether a deployment was begun: before that there is nothing to bring back.
+    deployed: bool = False
     #: Whether the present step's task was told to end.
     cancelled: bool = False
     #: Why it goes back, or why a person is needed.
@@ -142,7 +144,7 @@ def _ready(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
 def _snapshotting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     state = facts.tasks.get(record.key, GONE)
     if state == DONE and facts.asked != "undo":
-        return _enter(record, "deploying", now)
+        return _enter(record, "deploying", now, deployed=True)
     if state in FINAL:  # nothing was changed yet
         wanted = state == DONE or facts.asked == "undo"
         reason = Text("somebody wanted so") if wanted else Text("what is there could not be held")
@@ -236,7 +238,7 @@ def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
 
 def _stuck(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     if facts.asked == "undo":
-        return _enter(record, "restoring", now)
+        return _enter(record, "restoring" if record.deployed else "releasing", now)
     if facts.asked == "keep":
         return _enter(record, "keeping", now)
     return record, []
