@@ -208,6 +208,7 @@ def copied(template: Path, folder: Path) -> Service:
     return Service(folder)
 
 
+@pytest.mark.campaign  # kills without processes are tried by `test_store`
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_updates_end_kept_or_restored(template: Path, tmp_path: Path, seed: int) -> None:
     check(copied(template, tmp_path / "case"), seed)
