@@ -92,4 +92,4 @@ def test_a_wheel_is_all_of_vetro(tmp_path: Path, install: Callable[[Path], Path]
         *place,
     )
     shown = json.loads(service.vetro("env", "show", "web", "-o", "json", *place))
-    assert shown["simulated"] is True and shown["state"] == "ready"
+    assert shown["simulated"] is True and shown["status"] == "ready"
