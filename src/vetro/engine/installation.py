@@ -18,6 +18,7 @@ from vetro.muranopl.defaults import default_natives
 from vetro.muranopl.precompile import precompile
 from vetro.muranopl.types.native import NativeRegistry
 from vetro.packages.cache import DiskCache
+from vetro.packages.extensions.plugins import installed
 
 #: Packages of ours whose modules are all loaded before anything is forked.
 PRELOADED = ("vetro.yaql", "vetro.muranopl", "vetro.packages", "vetro.library")
@@ -75,6 +76,7 @@ def prepare(
     for name in natives:
         register(name)(registry)
     default_registry()
+    installed()  # processes that are forked find it in memory
     compiled = MemoryCache()
     writable = DiskCache(cache_folder, writable=True) if cache_folder is not None else None
     session = Engine((), natives=registry, code_cache=_Filling(compiled, writable)).session()

@@ -7,10 +7,11 @@ name. Its classes have the names of the entry points, and the same below ``io.mu
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from importlib import import_module, metadata
 from typing import Any, Final, NamedTuple
 
@@ -137,11 +138,28 @@ def canonical(distribution: str) -> str:
 # -- entry points -----------------------------------------------------------------------------------------------------
 
 
+def installed() -> Sequence[metadata.EntryPoint]:
+    """What distributions export. Reading all of them takes tens of milliseconds: once, until something is installed."""
+    return _read(metadata.entry_points, tuple((path, _changed(path)) for path in sys.path))
+
+
+@lru_cache(maxsize=8)
+def _read(find: Callable[..., Any], places: tuple[tuple[str, float], ...]) -> Sequence[metadata.EntryPoint]:
+    return tuple(find(group=ENTRY_POINT_GROUP))
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path or ".").st_mtime
+    except OSError:
+        return 0.0
+
+
 def _exported(enabled: Collection[str] | None, notes: list[str]) -> dict[str, dict[str, Any]]:
     """Distribution -> class name -> entry point, without what is malformed, not enabled or claimed twice."""
     allowed = None if enabled is None else {canonical(name) for name in enabled}
     claims: dict[str, list[tuple[str, Any]]] = {}
-    for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for point in installed():
         distribution = _distribution(point)
         if allowed is not None and canonical(distribution) not in allowed:
             continue
