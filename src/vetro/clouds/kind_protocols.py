@@ -98,6 +98,9 @@ class Place:
 
     #: Where the cloud keeps its state; made when it is missing.
     directory: Path
+    #: What the cloud's state begins with where it is in memory only, with nothing in ``directory``
+    #: (`vetro.clouds.stacks.state.slices`): clouds that write down everything and execute nothing can be so.
+    memory: bytes | None = None
     #: Images of this machine; None: those of the user.
     images: ImageStore | None = None
     #: Gives the agent's program for new servers; None: servers get none.

@@ -16,12 +16,17 @@ from vetro.server.setup import config
 #: What can be asked there, by name: definitions of forms; archives.
 ANSWERING = ("form=vetro.forms.queries:answerer", "examine=vetro.server.sandboxed_answers:answerer")
 
+#: What is asked where many environments are planned at once; how far these processes stand back.
+PLANNING = ("plans=vetro.engine.planning.batch:answering",)
+_NICE = 10
+
 _lock = threading.Lock()
 #: The folder of compiled code, where it is not that of the installation.
 _compiled: str | None = None
 #: By process: what a forked process inherits is not its own. Each with the folder that was chosen for it, and whether
 #: it answers questions.
 _launchers: dict[int, tuple[str | None, bool, Launcher]] = {}
+_planners: dict[int, Launcher] = {}
 
 
 def compiled_folder(config: Config) -> str:
@@ -61,9 +66,24 @@ def launcher(*, questions: bool = True) -> Launcher:
         return found
 
 
+def planner() -> Launcher:
+    """The one of this process for plans of many environments: a zygote of its own, behind all others in turn."""
+    with _lock:
+        found = _planners.get(os.getpid())
+        if found is None:
+            if not _planners:
+                atexit.register(close)
+            found = _planners[os.getpid()] = Launcher(
+                cache=_compiled or compiled_folder(config()), answering=PLANNING, nice=_NICE
+            )
+        return found
+
+
 def close() -> None:
-    """Ends the zygote of this process."""
+    """Ends the zygotes of this process."""
     with _lock:
         _, _, found = _launchers.pop(os.getpid(), (None, False, None))
-    if found is not None:
-        found.close()
+        plans = _planners.pop(os.getpid(), None)
+    for one in (found, plans):
+        if one is not None:
+            one.close()

@@ -39,14 +39,15 @@ class RecordDriver:
     executes = False
 
     def __init__(
-        self, directory: Path | str, table: Table | None = None, *, clock: Callable[[], float] = time.time
+        self, directory: Path | str | None, table: Table | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
-        """Keeps its record in ``directory`` (that of the cloud). Raises `StateUnusable`."""
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
+        """Keeps its record in ``directory`` (that of the cloud); None: in memory. Raises `StateUnusable`."""
+        if directory is not None:
+            directory = Path(directory)
+            directory.mkdir(parents=True, exist_ok=True)
         self.table = table or Table()
         self.clock = clock
-        self.store = RecordStore(directory / "record.db")
+        self.store = RecordStore(None if directory is None else Path(directory) / "record.db")
         self._closed = threading.Event()
 
     # -- what was recorded --

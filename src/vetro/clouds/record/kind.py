@@ -36,7 +36,8 @@ class RecordKind(DriverKind[RecordSettings]):
         """See `DriverKind.driver`. Raises `TableInvalid`, too."""
         from vetro.clouds.record.driver import RecordDriver
 
-        return RecordDriver(place.directory, Table.read(settings.script) if settings.script else None)
+        directory = place.directory if place.memory is None else None
+        return RecordDriver(directory, Table.read(settings.script) if settings.script else None)
 
     def examine_machine(self) -> Iterator[Remark]:
         """See `ExaminesMachine`."""

@@ -85,15 +85,15 @@ class RecordStore(StateFile):
     _upgrades: Mapping[int, str] = {1: _SNAPSHOTS, 2: _GONE}
     _compact = True
 
-    def __init__(self, path: Path) -> None:
-        """Opens or makes it. Raises `StateUnusable`."""
+    def __init__(self, path: Path | None, content: bytes = b"") -> None:
+        """See `StateFile`. Raises `StateUnusable`."""
         #: Those who wait for results are told at the end of the transaction.
         self._newer = False
         #: How often they were told.
         self.told = 0
         #: Notified when there may be a new result.
         self.news = threading.Condition()
-        super().__init__(path)
+        super().__init__(path, content)
 
     def _ended(self) -> None:
         if self._newer:

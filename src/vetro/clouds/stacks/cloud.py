@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ class StackCloud:
 
     def __init__(
         self,
-        directory: Path | str,
+        directory: Path | str | None,
         driver: ServerDriver,
         settings: StackSettings | None = None,
         *,
@@ -70,9 +71,11 @@ class StackCloud:
         kind: str = "",
         sweeps: bool = True,
         elsewhere: Elsewhere | None = None,
+        content: bytes = b"",
     ) -> None:
         """Opens the cloud in ``directory``, which is made when it is missing, and removes what a crash left there
-        unless ``sweeps`` is false.
+        unless ``sweeps`` is false. None: it is in memory, begins with ``content`` (`slice_of`), is used by one thread
+        and starts none.
 
         ``driver`` makes the servers; the cloud closes it at its end. ``quotas``: the most that each project may have
         (`vetro.clouds.quotas`), no limit where none is given. ``capabilities``: templates that need more are refused;
@@ -80,15 +83,19 @@ class StackCloud:
         ``elsewhere`` is closed with this cloud, which has nothing from the beginning then but what that has.
         Raises `StateUnusable`.
         """
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
         self._settings = settings or StackSettings()
-        self._database = Database(directory / "cloud.db")
+        if directory is None:
+            self._settings = replace(self._settings, parallel=1)
+        else:
+            directory = Path(directory)
+            directory.mkdir(parents=True, exist_ok=True)
+        self._database = Database(None if directory is None else directory / "cloud.db", content)
         try:
             self._database.elsewhere = elsewhere
             if elsewhere is None:
                 seed(self._database, self._settings, directory)
-                offer(self._database, self._settings, getattr(driver, "images", None))
+                if directory is not None:  # else its content says which images there are
+                    offer(self._database, self._settings, getattr(driver, "images", None))
             self._services = Services(
                 directory, self._database, driver, self._settings, clock, dict(quotas or {}), capabilities, kind
             )

@@ -52,8 +52,8 @@ def image_record(name: str, title: str, kind: str, **more: Any) -> dict[str, Any
     }
 
 
-def seed(database: Database, settings: StackSettings, directory: Path) -> None:
-    """Makes what is missing in every region; what is there stays as it is."""
+def seed(database: Database, settings: StackSettings, directory: Path | None) -> None:
+    """Makes what is missing in every region; what is there stays as it is. Without directory the key is for nobody."""
     seeded = (database.row("SELECT value FROM meta WHERE key = 'seed'") or ("",))[0]
     wanted = repr(settings)
     if seeded == wanted:

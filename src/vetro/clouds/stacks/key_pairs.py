@@ -42,8 +42,10 @@ def fingerprint(public: str) -> str:
     return ":".join(digest[i : i + 2] for i in range(0, 32, 2))
 
 
-def default_key(directory: Path) -> str:
-    """The public line of the cloud's own key; its private half is the file ``keys/default`` (mode 0600)."""
+def default_key(directory: Path | None) -> str:
+    """The public line of the cloud's own key; its private half is the file ``keys/default`` (mode 0600), or nowhere."""
+    if directory is None:
+        return make_key("vetro-default")[0]
     folder = directory / "keys"
     folder.mkdir(mode=0o700, exist_ok=True)
     private, public = folder / "default", folder / "default.pub"

@@ -79,7 +79,7 @@ class DriverKind(ABC, Generic[SettingsT]):
         try:
             able = able or self.capabilities(settings)
             return StackCloud(
-                place.directory,
+                place.directory if place.memory is None else None,
                 driver,
                 settings,
                 quotas=place.quotas,
@@ -87,6 +87,7 @@ class DriverKind(ABC, Generic[SettingsT]):
                 kind=plays,
                 sweeps=place.sweeps,
                 elsewhere=elsewhere,
+                content=place.memory or b"",
             )
         except BaseException:
             driver.close()

@@ -39,7 +39,7 @@ class Stacks:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.interpreter = Interpreter(services)
-        self._locks = StackLocks(services.directory / "locks", services.waits)
+        self._locks = StackLocks(None if services.directory is None else services.directory / "locks", services.waits)
         self.snapshots = EnvironmentSnapshots(services, self._locks, self.interpreter.forget)
 
     def read(self, owner: Owner, region: str, name: str, *, settled: bool) -> StackState | None:

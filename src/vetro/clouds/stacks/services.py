@@ -22,7 +22,8 @@ from vetro.clouds.waits import Waits
 class Services:
     """Shared by all threads of one opened cloud."""
 
-    directory: Path
+    #: None: all is in memory.
+    directory: Path | None
     database: Database
     driver: ServerDriver
     settings: StackSettings

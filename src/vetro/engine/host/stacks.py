@@ -83,10 +83,14 @@ class _Turns:
 class Stacks:
     """Handlers of the effects that a cloud performs."""
 
-    def __init__(self, cloud: Cloud, owner: Owner, pauses: tuple[float, ...] = CONFLICT_PAUSES) -> None:
+    def __init__(
+        self, cloud: Cloud, owner: Owner, pauses: tuple[float, ...] = CONFLICT_PAUSES, together: int = _TOGETHER
+    ) -> None:
+        """``together``: servers that are started or stopped at once for one effect; one: without threads."""
         self._cloud = cloud
         self._owner = owner
         self._pauses = pauses
+        self._together = together
         self._turns = _Turns()
         self._outputs: dict[Stack, dict[str, Mapping[str, Any]]] = {}
         self._listed: tuple[float, Mapping[str, str]] = (-_FRESH, {})
@@ -209,9 +213,12 @@ class Stacks:
                 return error.message
             return None
 
-        with ThreadPoolExecutor(_TOGETHER, "vetro-power") as pool:
-            ends = zip(servers, pool.map(switch, servers), strict=True)
-            failed = {server: why for server, why in ends if why is not None}
+        if self._together == 1:
+            whys = [switch(server) for server in servers]
+        else:
+            with ThreadPoolExecutor(self._together, "vetro-power") as pool:
+                whys = list(pool.map(switch, servers))
+        failed = {server: why for server, why in zip(servers, whys, strict=True) if why is not None}
         return {"failed": failed, "left": [server for server in left if server not in failed]}
 
     def _states(self, age: float) -> Mapping[str, str]:

@@ -53,7 +53,7 @@ _SHARED = (
 )
 
 #: States of servers that do not run. ``BUILD`` is told by the copied state itself.
-_OFF = frozenset({"SHUTOFF", "ERROR", "UNKNOWN"})
+OFF = frozenset({"SHUTOFF", "ERROR", "UNKNOWN"})
 
 #: Region and name of a stack -> its parts.
 Stacks = dict[tuple[str, str], dict[tuple[str, str], Any]]
@@ -78,7 +78,7 @@ def make(settings: Mapping[str, Any], owner: Owner) -> Cloud:
     own: Collection[str] = json.loads((folder / BEFORE).read_text("utf-8"))["own"] if begun else ()
     names = Names(lambda: cloud_of(real, owner), owner, own)
     if not begun:
-        if isinstance(_kind(real), DriverKind):
+        if isinstance(kind_of(real), DriverKind):
             _copy(real, owner, folder)
         else:
             names, own = _ask(real, owner, folder)
@@ -133,7 +133,7 @@ def _stacks(cloud: Cloud, owner: Owner) -> Iterator[tuple[tuple[str, str], Stack
             yield (stack.region, stack.name), state
 
 
-def _kind(real: Mapping[str, Any]) -> CloudKind | None:
+def kind_of(real: Mapping[str, Any]) -> CloudKind | None:
     """The kind of the real cloud; None for one that a function makes."""
     name = str(real.get("kind"))
     return None if ":" in name else kinds.find(name)
@@ -143,17 +143,17 @@ def _open(folder: Path, real: Mapping[str, Any], names: Names) -> StackCloud:
     """``names``: of a cloud that is none around a driver; the recorder closes it."""
     kind = kinds.find(kinds.RECORD)
     assert isinstance(kind, DriverKind)
-    target = _kind(real)
+    target = kind_of(real)
     able = None if target is None else target.capabilities(target.settings.from_json(real.get("settings") or {}))
-    settings = kind.settings.from_json(_settings(real))
+    settings = kind.settings.from_json(settings_of(real))
     place = Place(directory=folder, quotas=quotas_of(real))
     own = isinstance(target, DriverKind)
     return kind.opened(settings, place, able, target.name if target else "", None if own else names)
 
 
-def _settings(real: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(real: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a recorder that plays the real cloud."""
-    kind = _kind(real)
+    kind = kind_of(real)
     settings = None if kind is None else kind.settings.from_json(real.get("settings") or {})
     if isinstance(kind, DriverKind):
         return kind.shared_settings(settings)
@@ -174,7 +174,7 @@ def _copy(real: Mapping[str, Any], owner: Owner, folder: Path) -> None:
         states: Mapping[str, str] = {}
         if any((of.project, of.environment) == (owner.project, owner.environment) for _, of, _, _ in known):
             with closing(cloud_of(real, owner)) as found:
-                states = {server.id: server.status for server in found.servers(owner) if server.status in _OFF}
+                states = {server.id: server.status for server in found.servers(owner) if server.status in OFF}
         _recorder(cloud).adopt(known, states)
 
 
@@ -216,7 +216,7 @@ def _ask(real: Mapping[str, Any], owner: Owner, folder: Path) -> tuple[Names, Co
         database.executemany("DELETE FROM records WHERE id = ?", [(id,) for id in names.outlived])
     with opened(folder, real) as cloud:
         # Such a cloud starts nothing by itself when a stack is pushed, whatever its servers are.
-        off = [ids.get(id, id) for id, server in mine.items() if server is None or server.status in _OFF]
+        off = [ids.get(id, id) for id, server in mine.items() if server is None or server.status in OFF]
         _recorder(cloud).adopt(cloud.agents(), dict.fromkeys(off, "SHUTOFF"))
     return Names(lambda: cloud_of(real, owner), owner, own, listed=names.listed), own
 

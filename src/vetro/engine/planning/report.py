@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from vetro.clouds.drivers.base import Recorder
 from vetro.clouds.interface import Owner
@@ -28,9 +28,21 @@ from vetro.diagnostics import Text, encode_messages
 from vetro.engine.models.undeclared import warning_text
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
-from vetro.engine.worker.journal import Entry, Journal, Note
+from vetro.engine.worker.journal import Journal
 from vetro.model.differences import diff
 from vetro.model.secrets import Secret
+
+
+class Asked(Protocol):
+    """An effect that a run asked for, as a journal has it."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def about(self) -> Mapping[str, Any]: ...
+
 
 #: Id, type and properties of a resource.
 Made = tuple[str, str, dict[str, Any]]
@@ -69,19 +81,33 @@ def told(
         return outcome
     place = Path(folder)
     with recorder.opened(place, real) as cloud:
-        before = recorder.before(place)
-        stacks = list(_stacks(before, recorder.content_of(cloud, owner)))
-        servers = list(_servers(before, cloud, owner))
-        scripts = list(_scripts(cloud, owner))
+        lines = [note.args for note in journal.notes("log")]
+        return told_of(outcome, journal.entries(), lines, recorder.before(place), cloud, model, owner, secret)
+
+
+def told_of(
+    outcome: Outcome,
+    effects: Iterable[Asked],
+    lines: Iterable[Mapping[str, Any]],
+    before: recorder.Content,
+    cloud: StackCloud,
+    model: Mapping[str, Any],
+    owner: Owner,
+    secret: Secret | None,
+) -> Outcome:
+    """The same of a recorder that is open. ``effects``: what the run asked for, in order; ``lines``: of its log."""
+    stacks = list(_stacks(before, recorder.content_of(cloud, owner)))
+    servers = list(_servers(before, cloud, owner))
+    scripts = list(_scripts(cloud, owner))
     after = None if outcome.model is None else outcome.model.get("Objects")
-    lost = list(_unused(journal.notes("log")))
+    lost = list(_unused(lines))
     unused = {"unused": lost} if lost else {}
     made = {
         "objects": [item.as_json() for item in diff(model.get("ObjectsCopy"), after, secret)],
         "stacks": stacks,
         "servers": servers,
         "scripts": scripts,
-        **encode_messages({**unused, "unknown": list(_unknown(journal.entries(), stacks))}),
+        **encode_messages({**unused, "unknown": list(_unknown(effects, stacks))}),
     }
     return replace(outcome, result=made, model=None)
 
@@ -143,13 +169,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _unused(notes: Iterable[Note]) -> Iterator[str]:
-    for note in notes:
-        if note.args.get("logger") == "model" and "property" in note.args:
-            yield warning_text(note.args)
+def _unused(lines: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for line in lines:
+        if line.get("logger") == "model" and "property" in line:
+            yield warning_text(line)
 
 
-def _unknown(entries: Iterable[Entry], stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _unknown(entries: Iterable[Asked], stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for stack in stacks:
         fresh = [r["name"] for r in stack["resources"] if r["what"] != "deleted"]
         if fresh:

@@ -57,7 +57,8 @@ class Launcher:
     ``cache``: folder of the compile cache, read-only for tasks. ``natives``: ``module:function`` of functions that
     register native classes. ``path``: further folders of Python modules, for those. ``require``: names of the layers
     of the sandbox without which no task is started (`vetro.engine.sandbox`). ``answering``: ``name=module:function``
-    of what answers tasks of kind ``questions`` (`vetro.engine.installation`). May be used from several threads.
+    of what answers tasks of kind ``questions`` (`vetro.engine.installation`). ``nice``: how far behind others its
+    processes stand back. May be used from several threads.
     """
 
     def __init__(
@@ -68,12 +69,14 @@ class Launcher:
         path: Sequence[str] = (),
         require: Sequence[str] = (),
         answering: Sequence[str] = (),
+        nice: int = 0,
     ) -> None:
         self._cache = cache
         self._natives = natives
         self._path = path
         self._require = require
         self._answering = answering
+        self._nice = nice
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -138,6 +141,8 @@ class Launcher:
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-P", "-s", "-m", "vetro.engine.task.zygote", "--control", str(number)]
+            if self._nice:
+                command += ["--nice", str(self._nice)]
             if self._cache is not None:
                 command += ["--cache", str(Path(self._cache).absolute())]
             given = (("--natives", self._natives), ("--require", self._require), ("--answering", self._answering))

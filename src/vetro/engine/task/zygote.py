@@ -41,8 +41,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--natives", action="append", default=[])
     parser.add_argument("--require", action="append", default=[])
     parser.add_argument("--answering", action="append", default=[])
+    parser.add_argument("--nice", type=int, default=0)
     options = parser.parse_args(arguments)
     with_large_stack()
+    os.nice(options.nice)
     from vetro.engine.task.zygote_service import serve  # not twice: here the program has begun anew
 
     return serve(options.control, options.cache, options.natives, options.require, options.answering)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 
@@ -83,10 +83,24 @@ def start_again(services: Services, servers: Collection[Record]) -> None:
             except CloudError as error:
                 raise type(error)(f"the server '{server['name']}' cannot be started again: {error}") from None
 
-    with ThreadPoolExecutor(min(len(servers), services.settings.parallel), "vetro-heal") as pool:
+    together = min(len(servers), services.settings.parallel)
+    if together == 1:
+        failed = [error for server in servers if (error := _tried(start, server)) is not None]
+        if failed:
+            raise failed[0]
+        return
+    with ThreadPoolExecutor(together, "vetro-heal") as pool:
         starts = [pool.submit(start, server) for server in servers]
     for one in starts:
         one.result()
+
+
+def _tried(start: Callable[[Record], None], server: Record) -> CloudError | None:
+    try:
+        start(server)
+    except CloudError as error:
+        return error
+    return None
 
 
 def found(services: Services, owner: Owner, server: str) -> tuple[StackRow, Record]:

@@ -88,15 +88,15 @@ class Database(StateFile):
     # What a power cut took from here would be on this machine all the same, and belong to nobody.
     _pragmas = ("synchronous = FULL", "cache_size = -16384", "temp_store = MEMORY", "wal_autocheckpoint = 4000")
 
-    def __init__(self, path: Path) -> None:
-        """Opens or makes the file. Raises `StateUnusable`."""
+    def __init__(self, path: Path | None, content: bytes = b"") -> None:
+        """See `StateFile`. Raises `StateUnusable`."""
         #: Records that never change while the cloud is open: flavors, zones.
         self.fixed: dict[tuple[str, str, str], dict[str, Any]] = {}
         #: What was found to be there, and is never undone: see `vetro.clouds.stacks.default_networks`.
         self.known: set[str] = set()
         #: Whose records there are besides.
         self.elsewhere: Elsewhere | None = None
-        super().__init__(path)
+        super().__init__(path, content)
 
     @classmethod
     def version(cls) -> int:

@@ -40,18 +40,26 @@ class StateFile:
     #: Whether a file of an earlier version is written anew, without its free pages.
     _compact = False
 
-    def __init__(self, path: Path) -> None:
-        """Opens or makes the file. Raises `StateUnusable`."""
+    def __init__(self, path: Path | None, content: bytes = b"") -> None:
+        """Opens or makes the file. None: it is in memory only, and begins with ``content`` (`snapshot`).
+
+        Raises `StateUnusable`.
+        """
         self.path = path
         self._lock = threading.RLock()
         self._depth = 0
         try:
-            if not path.exists():
+            if path is not None and not path.exists():
                 path.touch(0o600)  # templates and plans hold passwords; SQLite gives its other files the same mode
             self._connection = sqlite3.connect(
-                path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False
+                ":memory:" if path is None else path,
+                timeout=_BUSY_MS / 1000,
+                isolation_level=None,
+                check_same_thread=False,
             )
             try:
+                if content:
+                    self._connection.deserialize(content)
                 self._prepare()
             except BaseException:
                 self._connection.close()
@@ -168,6 +176,11 @@ class StateFile:
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
                 self._connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+
+    def snapshot(self) -> bytes:
+        """All of it, for another one in memory. Not of files: these are in a mode that only files have."""
+        with self._lock:
+            return self._connection.serialize()
 
     def close(self) -> None:
         """Closes the file. Doing it twice is fine."""

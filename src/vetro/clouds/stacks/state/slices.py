@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from vetro.clouds.interface import Owner
@@ -49,26 +50,68 @@ INSERT INTO main.reserved (id, quota, project, stack, amount)
 """
 
 
+#: Bytes 18 and 19 of a database in WAL mode, which none in memory can be in, and of others.
+_MODE, _WAL, _PLAIN = slice(18, 20), b"\2\2", b"\1\1"
+
+
 def copy_slice(source: Path, target: Path, owner: Owner) -> None:
     """Makes the file ``target`` with the slice of an environment; ``source`` is only read, as it is at one moment.
 
     A file of an earlier version is copied as a whole: `Database` brings it up to date when it is opened.
     """
     target.touch(0o600)
-    with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True, timeout=30)) as theirs:
-        tables = {name for (name,) in theirs.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if theirs.execute("PRAGMA user_version").fetchone()[0] != Database.version() or tables != _ROWS.keys():
-            with closing(sqlite3.connect(target)) as ours:
-                theirs.backup(ours)
-            return
+    if not _current(source):
+        with closing(_reading(source)) as theirs, closing(sqlite3.connect(target)) as ours:
+            theirs.backup(ours)
+        return
     Database(target).close()
-    values = {"project": owner.project, "environment": owner.environment}
     with closing(sqlite3.connect(target, uri=True, timeout=30, isolation_level=None)) as ours:
         ours.execute("PRAGMA synchronous = OFF")  # whoever loses it begins the plan anew
-        ours.execute("ATTACH ? AS source", (f"{source.as_uri()}?mode=ro",))
-        ours.execute("BEGIN")
-        for table, rows in _ROWS.items():
-            ours.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {rows}", values)
-        for statement in _RESERVED.split(";"):
-            ours.execute(statement, values)
-        ours.execute("COMMIT")
+        _copy(source, ours, owner)
+
+
+def slice_of(source: Path, owner: Owner) -> bytes:
+    """The same slice for a cloud in memory (`vetro.clouds.kind_protocols.Place.memory`)."""
+    with closing(sqlite3.connect(":memory:", uri=True, timeout=30, isolation_level=None)) as ours:
+        if _current(source):
+            ours.deserialize(_empty())
+            _copy(source, ours, owner)
+        else:
+            with closing(_reading(source)) as theirs:
+                theirs.backup(ours)
+        made = ours.serialize()
+    return made[:18] + _PLAIN + made[20:] if made[_MODE] == _WAL else made
+
+
+@cache
+def _empty() -> bytes:
+    """A state with nothing but its tables."""
+    database = Database(None)
+    try:
+        return database.snapshot()
+    finally:
+        database.close()
+
+
+def _reading(source: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True, timeout=30)
+
+
+def _current(source: Path) -> bool:
+    """Whether a file is of this version."""
+    with closing(_reading(source)) as theirs:
+        tables = {name for (name,) in theirs.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        version: int = theirs.execute("PRAGMA user_version").fetchone()[0]
+    return version == Database.version() and tables == _ROWS.keys()
+
+
+def _copy(source: Path, ours: sqlite3.Connection, owner: Owner) -> None:
+    values = {"project": owner.project, "environment": owner.environment}
+    ours.execute("ATTACH ? AS source", (f"{source.as_uri()}?mode=ro",))
+    ours.execute("BEGIN")
+    for table, rows in _ROWS.items():
+        ours.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {rows}", values)
+    for statement in _RESERVED.split(";"):
+        ours.execute(statement, values)
+    ours.execute("COMMIT")
+    ours.execute("DETACH source")

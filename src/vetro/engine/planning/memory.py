@@ -1,0 +1,65 @@
+"""`image` and `opened`: the recorder of a plan without a folder and without an effects host.
+
+`image` is made where the state of the real cloud is: a slice of it, and which servers do not run, as plain data.
+`opened` makes the recorder of it, in memory, where the package's code runs. For clouds around a driver only: others
+have to be asked while the plan is made (`vetro.engine.planning.names`).
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vetro.clouds import kinds
+from vetro.clouds.drivers.base import Recorder
+from vetro.clouds.interface import Owner
+from vetro.clouds.kind_protocols import Capabilities, Place
+from vetro.clouds.stacks.cloud import StackCloud
+from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.state.slices import slice_of
+from vetro.engine.host.config import quotas_of
+from vetro.engine.planning.recorder import OFF, kind_of, settings_of
+
+#: The recording kind: found where this module is loaded, since a process behind walls cannot look for it.
+_RECORD = kinds.find(kinds.RECORD)
+#: A slice is mostly free pages and names that repeat: the least that can be done makes a tenth of it.
+_LEVEL = 1
+
+
+def possible(real: Mapping[str, Any]) -> bool:
+    """Whether plans of this cloud (settings of an effects host) can be made in memory."""
+    return isinstance(kind_of(real), DriverKind)
+
+
+def image(real: Mapping[str, Any], owner: Owner, states: Mapping[str, str]) -> dict[str, Any]:
+    """What `opened` takes. ``states``: of the environment's servers as their driver sees them, by id."""
+    kind = kind_of(real)
+    assert isinstance(kind, DriverKind)
+    able: Capabilities = kind.capabilities(kind.settings.from_json(real.get("settings") or {}))
+    source = Path(real["directory"]) / "cloud.db"
+    state = slice_of(source, owner) if source.exists() else b""
+    return {
+        "settings": settings_of(real),
+        "able": asdict(able),
+        "kind": kind.name,
+        "quotas": quotas_of(real),
+        "state": base64.b64encode(zlib.compress(state, _LEVEL)).decode(),
+        "off": {id: state for id, state in states.items() if state in OFF},
+        "owner": asdict(owner),
+    }
+
+
+def opened(image: Mapping[str, Any]) -> StackCloud:
+    """The recorder. It begins each time with the same."""
+    assert isinstance(_RECORD, DriverKind)
+    settings = _RECORD.settings.from_json(image["settings"])
+    state = zlib.decompress(base64.b64decode(image["state"]))
+    place = Place(directory=Path("/"), memory=state, quotas=image["quotas"], sweeps=False)
+    cloud = _RECORD.opened(settings, place, Capabilities(**image["able"]), image["kind"])
+    assert isinstance(cloud.driver, Recorder)
+    cloud.driver.adopt(cloud.agents(), image["off"])
+    return cloud
