@@ -14,6 +14,7 @@ from vetro.server.catalog.compatibility import NotCompared, NumberTooLow, Versio
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.inspection.dry_run import rehearse
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.errors import Conflict, Forbidden, TooMany
 
 NAME = "com.example.App"
@@ -61,7 +62,7 @@ def test_what_an_own_package_breaks_is_kept_with_it_and_refuses_nothing(ann: Any
     (found,) = [one for one in compat["findings"] if one["level"] == "major"]
     assert (found["code"], found["element"], found["witness"]) == ("CMP112", "com.example.App.size", "1")
     assert found["old"] == found["new"] == {"file": "Classes/com.example.App.yaml", "line": 5, "column": 3}
-    assert compatibility.verdict_of(compat) == "breaking"
+    assert verdict_of(compat) == "breaking"
 
 
 def test_a_public_package_is_refused_with_place_value_and_number(root: Any) -> None:
@@ -147,7 +148,7 @@ def test_unknown_counts_as_broken_where_the_settings_say_so(ann: Any, settings: 
     imported(ann, app("1.0.0", "Contract: $.int().notNull().check($ < now().hour)"))
     changed = "Contract: $.int().notNull().check($ <= now().hour)"
     compat = imported(ann, app("1.0.1", changed)).compat
-    assert (compatibility.verdict_of(compat), compat["sufficient"]) == ("unknown", True)
+    assert (verdict_of(compat), compat["sufficient"]) == ("unknown", True)
     settings(versioning="refuse", unknown="refuse")
     with pytest.raises(NumberTooLow, match=r"needs 2\.0\.0"):
         import_packages(ann.caller, [app("1.0.2", "Contract: $.int().notNull().check($ != now().hour)")])
@@ -175,7 +176,7 @@ def test_what_takes_too_long_or_too_much_is_not_compared_and_refuses_nothing(
     monkeypatch.setattr(compatibility, "SECONDS", 0.001)
     compat = imported(root, app("1.0.1", BROKEN), is_public=True).compat
     assert "more than" in compat["reason"] and compat["findings"] == []
-    assert compatibility.verdict_of(compat) == "unknown"
+    assert verdict_of(compat) == "unknown"
     monkeypatch.setattr(compatibility, "SECONDS", 20.0)
 
     def busy(*args: Any, **more: Any) -> Any:

@@ -17,9 +17,9 @@ from tests.server.watch.world import app, component, instance, made, watched
 from vetro.server.catalog import standard_packages
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
+from vetro.server.environments import offers, sessions
 from vetro.server.environments import service as environments
-from vetro.server.environments import sessions
-from vetro.server.environments.models import Environment, EnvironmentPackage, Session
+from vetro.server.environments.models import Environment, Session, UpgradeOffer
 from vetro.server.forms.models import FormDraft
 from vetro.server.tasks.models import Task
 from vetro.server.watch import service as watch
@@ -105,18 +105,19 @@ def test_what_was_begun_waits_and_nothing_of_others(ann: Any, eve: Any, browser:
     assert "Changes that are not deployed" not in text(client)
 
 
-def test_updates_are_counted_by_the_lock(ann: Any, browser: Browser) -> None:
+def test_updates_are_counted(ann: Any, browser: Browser) -> None:
     standard_packages.ensure()
     row = made(ann, app("a", instance("i")), name="zoo")
+    UpgradeOffer.objects.create(environment=row, package="test.garden", lowest="1.0.0", highest="1.0.0")
     import_packages(ann.caller, [archive("1.0.0"), archive("1.1.0"), archive("2.0.0-rc1")])
-    old = Package.objects.get(fqn="test.garden", version="1.0.0")
-    EnvironmentPackage.objects.create(environment=row, fqn=old.fqn, version=old.version, digest=old.digest)
     client = browser(ann)
     assert f'href="/app/environments/{row.id}/upgrade"' in text(client) and "1 update<" in text(client)
-    EnvironmentPackage.objects.filter(environment=row).update(version="1.1.0")
+    UpgradeOffer.objects.filter(environment=row).update(lowest="1.1.0", highest="1.1.0")
+    offers.renew("test.garden")
     assert "/upgrade" not in text(client)  # a pre-release is no offer
     Package.objects.filter(version="1.1.0").update(project_id="elsewhere")
-    EnvironmentPackage.objects.filter(environment=row).update(version="1.0.0")
+    UpgradeOffer.objects.filter(environment=row).update(lowest="1.0.0", highest="1.0.0")
+    offers.renew("test.garden")
     assert "/upgrade" not in text(client)  # what another project has is none either
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,10 @@ def list_all(client: Client, output: str) -> None:
     """`vetro env list`."""
     rows = list(client.items("/environments", limit=1000))
     if output == "table":
-        rows = [{**row, "health": (row["health"] or {}).get("state") or _word(row)} for row in rows]
+        rows = [
+            {**row, "health": (row["health"] or {}).get("state") or _word(row), "newer": _newer(row["upgrades"])}
+            for row in rows
+        ]
     if is_local(client):
         for name, why in client.workspace.damaged.items():
             out.note(out.shown(why))
@@ -56,12 +59,21 @@ def list_all(client: Client, output: str) -> None:
     columns = ("applications", "driver", "changed") if client.local else ("version", "changed")
     print_rows(
         rows,
-        ("name", "status", "health", *columns),
+        ("name", "status", "health", *columns, *(("newer",) if any(row.get("newer") for row in rows) else ())),
         output,
         empty="no environments yet; 'vetro deploy PATH' makes one",
         head={"driver": "servers by"},
         wide=("description", "id"),
     )
+
+
+def _newer(upgrades: Sequence[Mapping[str, Any]]) -> str:
+    """What an environment could have: ``com.example.Web 2.0.0 (breaking)``."""
+    if not upgrades:
+        return ""
+    first = upgrades[0]
+    more = f" +{len(upgrades) - 1}" if len(upgrades) > 1 else ""
+    return f"{first['package']} {first['to']} ({first['bump']}){more}"
 
 
 def _word(row: Mapping[str, Any]) -> str | None:

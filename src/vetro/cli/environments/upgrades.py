@@ -25,12 +25,15 @@ _INCOMPLETE = "SRV610"
 
 def list_offers(client: Client, name: str | None, output: str) -> None:
     """`vetro upgrade --list`: newer versions, of one environment or of all."""
-    environments = [find.environment(client, name)] if name else list(client.items("/environments", limit=1000))
     rows = []
-    for environment in environments:
+    if name:
+        environment = find.environment(client, name)
         for item in client.get(f"/environments/{environment['id']}/upgrades")["items"]:
             row = {**item, "environment": environment["name"]}
             rows.append({**row, "used": ", ".join(item["used"])} if output == "table" else row)
+    else:  # kept with the environments
+        for environment in client.items("/environments", limit=1000):
+            rows += [{**item, "environment": environment["name"]} for item in environment["upgrades"]]
     print_rows(
         rows,
         ("environment", "package", "used", "to", "bump"),

@@ -286,16 +286,6 @@ def _verdict(
     return encode_messages(kept)  # type: ignore[no-any-return]
 
 
-def verdict_of(compat: Mapping[str, Any]) -> str:
-    """What was found, in a word: ``first`` (nothing to compare with), ``unknown``, ``breaking``, ``compatible``."""
-    if not compat:
-        return "first"
-    levels = {finding["level"] for finding in compat["findings"]}
-    if "major" in levels:
-        return "breaking"
-    return "unknown" if "unknown" in levels or compat["reason"] is not None else "compatible"
-
-
 # -- by request --------------------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,8 @@ class Environment(models.Model):
     stopped = models.JSONField(default=dict, db_default={})
     #: What happens when it is not as its last task left it: `REPAIRS`.
     repair = models.CharField(max_length=8, default="propose", db_default="propose")
+    #: Whether `UpgradeOffer` has what its objects use; not where an earlier version of Vetro deployed it last.
+    offered = models.BooleanField(default=False, db_default=False)
     #: The task that works, or worked last, on it: whether it is deploying is that task's state and nothing else.
     task_id = models.CharField(max_length=32, blank=True, default="")
     #: The procedure whose it is alone (`vetro.server.procedures`); empty: nobody's.
@@ -124,6 +126,29 @@ class EnvironmentPackage(models.Model):
     fqn = models.CharField(max_length=512)
     version = models.CharField(max_length=128)
     digest = models.CharField(max_length=64, db_index=True)
+
+
+class UpgradeOffer(models.Model):
+    """A package of an environment's objects, and the newest release of it that the project sees (`offers`)."""
+
+    environment = models.ForeignKey(
+        Environment, models.CASCADE, related_name="offers", db_index=False, db_constraint=False
+    )
+    package = models.CharField(max_length=512, db_index=True)
+    #: The versions that objects have: the lowest, the highest.
+    lowest = models.CharField(max_length=128)
+    highest = models.CharField(max_length=128)
+    #: What is newer, and its name for people; empty: nothing is.
+    to = models.CharField(max_length=128, blank=True, default="")
+    name = models.CharField(max_length=255, blank=True, default="")
+    #: ``patch``, ``minor`` or ``breaking``, by the numbers; what was found when it came (`catalog.compatibility`).
+    bump = models.CharField(max_length=8, blank=True, default="")
+    verdict = models.CharField(max_length=16, blank=True, default="")
+    #: Whether something that is new since then makes it safer.
+    security = models.BooleanField(default=False)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["environment", "package"], name="one_offer_a_package")]
 
 
 class Template(models.Model):

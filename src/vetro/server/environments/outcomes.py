@@ -12,7 +12,7 @@ from vetro.model.environment import deployed_objects
 from vetro.model.tree import by_id
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
-from vetro.server.environments import packages, power, removal, simulation, usage
+from vetro.server.environments import offers, packages, power, removal, simulation, usage
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.service import announce, model_of
 from vetro.server.setup import config
@@ -74,6 +74,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     State.objects.create(
         environment=row, number=row.version, model=model, answers=_present(answers, model), lock=lock, task_id=task.id
     )
+    offers.refresh(row.id, model)
     if session is not None:
         session.state = failure or Session.DEPLOYED
         session.save(update_fields=["state", "updated"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from vetro.engine.outcome import Outcome
 from vetro.server.caller import Caller
 from vetro.server.catalog import hooks as catalog
 from vetro.server.catalog.models import RetiredVersion
+from vetro.server.environments import offers
 from vetro.server.environments.models import EnvironmentPackage, Session
 from vetro.server.tasks import hooks as tasks
 from vetro.server.tasks.models import Task
@@ -20,6 +22,7 @@ def register() -> None:
     tasks.again.register(_again)
     catalog.used_digests.register(_used_digests)
     catalog.uses.register(_uses)
+    catalog.changed.register(_package_changed)
 
 
 # What these two need is loaded when they are called: every command loads this module, few end tasks.
@@ -29,6 +32,11 @@ def _ended(task: Task, outcome: Outcome) -> None:
     from vetro.server.environments.outcomes import task_ended
 
     task_ended(task, outcome)
+
+
+def _package_changed(project: str, kind: str, data: dict[str, Any]) -> None:
+    if kind == "package":
+        offers.renew(data["fqn"], data["id"] if data["change"] in ("delete", "replace") else "")
 
 
 def _again(caller: Caller, task: Task) -> Task:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Q
 
 from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
@@ -20,7 +20,7 @@ from vetro.engine.task.task import Budget
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
-from vetro.muranopl.declarations.versions import Version, parse_version, version_key
+from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.muranopl.errors import DeclarationError
 from vetro.packages.lock import LockedPackage
 from vetro.server.audit.record import record
@@ -29,10 +29,10 @@ from vetro.server.catalog.dependencies import Chosen, Wishes, choose_for_model
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import scope_of
 from vetro.server.catalog.storage import from_blob
-from vetro.server.catalog.versions import sort_key
 from vetro.server.environments import limits, packages, queries, service, sessions
 from vetro.server.environments.errors import UpgradeIncomplete, UpgradeRefused
-from vetro.server.environments.models import EnvironmentPackage, Session
+from vetro.server.environments.models import Session
+from vetro.server.environments.offers import bump, headers, used_versions
 from vetro.server.errors import Conflict, Invalid
 from vetro.server.quotas import enforcement
 from vetro.server.secrets.encryption import dumps
@@ -69,7 +69,7 @@ class Offer:
     @property
     def bump(self) -> str:
         """``patch``, ``minor`` or ``breaking``, by the numbers."""
-        return bump(parse_version(self.used[0]), parse_version(self.to))
+        return bump(self.used[0], self.to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +96,6 @@ class Upgrade:
     lock: Any
 
 
-def bump(old: Version, new: Version) -> str:
-    """What the numbers say of a newer version; before 1.0.0 the second one may break."""
-    if old.major != new.major or (old.major == 0 and old.minor != new.minor):
-        return "breaking"
-    return "minor" if old.minor != new.minor else "patch"
-
-
 def offers(caller: Caller, environment_id: str) -> list[Offer]:
     """The packages of an environment's objects of which its project sees a newer release, by name."""
     return offers_of(queries.get(caller, environment_id, model=True))
@@ -121,32 +114,13 @@ def offers_of(found: queries.Found) -> list[Offer]:
     return [replace(one, changes=_since(one, told.get((one.package, one.to)) or ())) for one in found_offers]
 
 
-def newer_applications(project_id: str, ids: Sequence[str]) -> dict[str, int]:
-    """Of how many applications in its lock each of these environments could have a newer release; none is left out.
-
-    Two statements for all of them, which look at no model: an application that only another one uses counts, too.
-    """
-    locked = list(
-        EnvironmentPackage.objects.filter(environment_id__in=list(ids)).values_list("environment_id", "fqn", "version")
-    )
-    rows = Package.objects.filter(
-        scope_of(project_id), fqn__in={fqn for _, fqn, _ in locked}, usable=True, prerelease=False, type="Application"
-    )
-    newest = dict(rows.values("fqn").annotate(newest=Max("version_key")).values_list("fqn", "newest"))
-    found: dict[str, int] = {}
-    for id, fqn, version in locked:
-        if fqn in newest and newest[fqn] > sort_key(version):
-            found[id] = found.get(id, 0) + 1
-    return found
-
-
 def _since(offer: Offer, releases: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     used = version_key(parse_version(offer.used[-1]))
     return tuple(one for one in releases if version_key(parse_version(one["version"])) > used)
 
 
 def _offers(found: queries.Found, pinned: Sequence[LockedPackage], beside: Sequence[LockedPackage] = ()) -> list[Offer]:
-    used = _used(found, pinned)
+    used = used_versions((found.model or {}).get("Objects"), pinned)
     rows = Package.objects.filter(scope_of(found.project_id), fqn__in=list(used), usable=True, prerelease=False)
     there: dict[str, dict[str, str]] = {}
     for fqn, version, name in rows.values_list("fqn", "version", "name"):
@@ -167,24 +141,6 @@ def _offers(found: queries.Found, pinned: Sequence[LockedPackage], beside: Seque
     return made
 
 
-def _used(found: queries.Found, pinned: Sequence[LockedPackage]) -> dict[str, list[str]]:
-    """The packages of the objects, each with the versions that they have, lowest first."""
-    known = {package.name: package.version for package in pinned}
-    used: dict[str, set[str]] = {}
-    for _, version, package in _headers((found.model or {}).get("Objects")):
-        if package in known:
-            used.setdefault(package, set()).add(_exact(version) or known[package])
-    return {name: sorted(versions, key=lambda v: version_key(parse_version(v))) for name, versions in used.items()}
-
-
-def _exact(version: str | None) -> str | None:
-    """The version in a header; None for a spec, which is there until something was deployed."""
-    try:
-        return version and str(parse_version(version))
-    except DeclarationError:
-        return None
-
-
 def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
     """Works an upgrade out; nothing is stored. Call it outside of transactions.
 
@@ -196,7 +152,46 @@ def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
     return _prepared(caller, found, request)
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An upgrade whose migrations are still to run: a question of kind ``migrate``, and what `concluded` needs."""
+
+    found: queries.Found
+    pinned: Sequence[LockedPackage]
+    request: Request
+    #: Package -> the version that its objects get.
+    target: dict[str, str]
+    before: Chosen
+    after: Chosen
+    model: dict[str, Any]
+    #: The fields of `vetro.engine.upgrading.upgrade.Wanted`.
+    args: dict[str, Any]
+
+    @property
+    def packages(self) -> list[Package]:
+        """Rows of the packages before and after."""
+        return list({row.id: row for row in (*self.before.rows, *self.after.rows)}.values())
+
+
 def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade:
+    made = begin(found, request)
+    try:
+        result = ask(
+            caller,
+            "migrate",
+            packages=made.packages,
+            model=made.model,
+            args=made.args,
+            timeout=SECONDS,
+            budget=BUDGET,
+        )
+    except AskFailed as error:
+        raise UpgradeRefused(error.message, hint=error.hint, details={"error": error.error}) from None
+    return concluded(made, result)
+
+
+def begin(found: queries.Found, request: Request) -> Begun:
+    """What the migrations of an environment, which was read with its model, are asked. Raises `Invalid`, `Conflict`."""
     root = (found.model or {}).get("Objects")
     pinned = packages.pinned(found.id)
     names = _names(root)
@@ -206,7 +201,6 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
         found.project_id, {"Objects": root, "ObjectsCopy": deployed_objects(found.model or {})}, pinned
     )
     target, after = _resolved(found, pinned, root, target, chosen_ids, request.beside)
-    rows = {row.id: row for row in (*before.rows, *after.rows)}
     args = {
         "before": table_of(before),
         "after": table_of(after),
@@ -216,17 +210,16 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
         "drops": [[_object(names, key), name] for key, name in request.drops],
     }
     model = {**(found.model or {}), "ObjectsCopy": deployed_objects(found.model or {})}
-    try:
-        result = ask(
-            caller, "migrate", packages=list(rows.values()), model=model, args=args, timeout=SECONDS, budget=BUDGET
-        )
-    except AskFailed as error:
-        raise UpgradeRefused(error.message, hint=error.hint, details={"error": error.error}) from None
+    return Begun(found, pinned, request, target, before, after, model, args)
+
+
+def concluded(made: Begun, result: dict[str, Any]) -> Upgrade:
+    """The upgrade, from what `vetro.engine.upgrading.upgrade.upgraded` gave. Raises `Invalid`."""
     check_size(result)
-    report = {**result.pop("report"), "target": target, "packages": _moves(before, after)}
+    report = {**result.pop("report"), "target": made.target, "packages": _moves(made.before, made.after)}
     _named(report, result["objects"])
-    wishes = Wishes(beside=request.beside, wanted={} if chosen_ids else target)
-    final = choose_for_model(found.project_id, {"Objects": result["objects"]}, pinned, wishes)
+    wishes = Wishes(beside=made.request.beside, wanted={} if made.args["objects"] else made.target)
+    final = choose_for_model(made.found.project_id, {"Objects": result["objects"]}, made.pinned, wishes)
     return Upgrade(report, result, packages.lock_for(final, config()))
 
 
@@ -278,7 +271,7 @@ def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Sessio
 
 def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Request) -> dict[str, str]:
     """Package -> the version that its objects are to have. Raises `Invalid`, `Conflict`."""
-    used = _used(found, pinned)
+    used = used_versions((found.model or {}).get("Objects"), pinned)
     if not request.to:
         offered = {offer.package: offer.to for offer in _offers(found, pinned, request.beside)}
         if not offered:
@@ -322,7 +315,7 @@ def _resolved(
     """
     target = dict(target)
     for _ in range(_ROUNDS):
-        asked, asked_packages = [], {package for _, _, package in _headers(root) if package}
+        asked, asked_packages = [], {package for _, _, package in headers(root) if package}
         moving = _moving(root, chosen_ids)
         for obj in objects(root):
             name, version, package = parse_type_text(type_of(obj))
@@ -330,8 +323,8 @@ def _resolved(
             moves = package in target and id_of(obj) in moving
             asked.append((name, target[package] if moves and package else version or known, package, moves))
         wishes = Wishes(beside=beside, wanted={} if chosen_ids else target)
-        headers = [_asking(found, beside, *one) for one in dict.fromkeys(asked)]
-        made = choose_for_model(found.project_id, {"Objects": {"parts": headers}}, pinned, wishes)
+        parts = [_asking(found, beside, *one) for one in dict.fromkeys(asked)]
+        made = choose_for_model(found.project_id, {"Objects": {"parts": parts}}, pinned, wishes)
         pulled: dict[str, str] = {}
         for row in made.rows:
             mine = [p.version for p in pinned if p.name == row.fqn]
@@ -392,10 +385,6 @@ def _moves(before: Chosen, after: Chosen) -> list[dict[str, Any]]:
         for name in names
         if old.get(name) != new.get(name)
     ]
-
-
-def _headers(root: Any) -> list[tuple[str, str | None, str | None]]:
-    return list(dict.fromkeys(parse_type_text(type_of(obj)) for obj in objects(root)))
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

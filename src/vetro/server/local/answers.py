@@ -20,7 +20,7 @@ from vetro.server.api.answers import environments as service_environments
 from vetro.server.api.answers import history as service_history
 from vetro.server.api.answers import sessions as service_sessions
 from vetro.server.api.answers import tasks as service_tasks
-from vetro.server.environments import deploy, drafts, history, lookup, packages, queries, sessions
+from vetro.server.environments import deploy, drafts, history, lookup, offers, packages, queries, sessions
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.errors import Invalid
@@ -34,6 +34,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 def list_environments(workspace: Workspace, **wanted: Any) -> dict[str, Any]:
     """As `/environments`, with how many applications each has, and how its servers are made."""
+    while offers.fill():  # what earlier versions deployed: no worker does it
+        pass
     page = service_environments.list_environments(workspace.caller, **wanted)
     page["items"] = [{**row, **environments.described(workspace, row["id"])} for row in page["items"]]
     return page

@@ -19,11 +19,10 @@ from vetro.server.accounts.policy import allows
 from vetro.server.cache import Remembered
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
-from vetro.server.environments import addresses, queries, search, simulation
+from vetro.server.environments import addresses, offers, queries, search, simulation
 from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.queries import Found
-from vetro.server.environments.upgrades import newer_applications
 from vetro.server.errors import ServiceError
 from vetro.server.forms.models import FormDraft
 from vetro.server.tasks.models import Task
@@ -144,7 +143,8 @@ def _key(found: Found) -> tuple[str, int, datetime]:
 def _cards(caller: Caller, rows: Sequence[Found]) -> list[Card]:
     ids = [row.id for row in rows]
     told, simulated = watch.of_environments(ids), simulation.of_environments(ids)
-    newer, states = newer_applications(caller.project_id, ids), states_of(rows)
+    newer = {id: len(several) for id, several in offers.of_environments(ids).items()}
+    states = states_of(rows)
     return [
         Card(
             row,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from types import ModuleType
 from typing import IO, Any
@@ -15,14 +15,16 @@ from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import addresses, deploy, lookup, power, queries, realize, service, simulation
+from vetro.server.environments import addresses, deploy, lookup, offers, power, queries, realize, service, simulation
 from vetro.server.environments import search as listing
 from vetro.server.watch import drift, metrics, repair
 from vetro.server.watch import queries as watch
 
 
-def environment_json(found: queries.Found, told: watch.Told | None, simulated: Collection[str]) -> dict[str, Any]:
-    """An environment as clients see it. ``simulated``: the ids of those that are."""
+def environment_json(
+    found: queries.Found, told: watch.Told | None, simulated: Collection[str], newer: Sequence[offers.Available] = ()
+) -> dict[str, Any]:
+    """An environment as clients see it. ``simulated``: the ids of those that are; ``newer``: what it could have."""
     return {
         "id": found.id,
         "name": found.name,
@@ -37,6 +39,7 @@ def environment_json(found: queries.Found, told: watch.Told | None, simulated: C
         "procedure_id": found.procedure_id or None,
         "simulated": found.id in simulated,
         "health": health_json(told),
+        "upgrades": [asdict(one) for one in newer],
     }
 
 
@@ -47,8 +50,8 @@ def health_json(told: watch.Told | None) -> dict[str, Any] | None:
 
 def _all_json(rows: list[queries.Found]) -> list[dict[str, Any]]:
     ids = [row.id for row in rows]
-    told, simulated = watch.of_environments(ids), simulation.of_environments(ids)
-    return [environment_json(row, told.get(row.id), simulated) for row in rows]
+    told, simulated, newer = watch.of_environments(ids), simulation.of_environments(ids), offers.of_environments(ids)
+    return [environment_json(row, told.get(row.id), simulated, newer.get(row.id, ())) for row in rows]
 
 
 def list_environments(

@@ -133,6 +133,17 @@ class EnvironmentDrift(Schema):
     items: list[DriftItem]
 
 
+class UpgradeAvailable(Schema):
+    """A newer version of a package that an environment uses."""
+
+    package: str
+    name: str = Field(description="For people.")
+    used: str = Field(description="The lowest version that objects have.")
+    to: str
+    bump: str = Field(description="patch, minor, breaking by the numbers; security where a change is one.")
+    verdict: str = Field(description="What was found when it came: compatible, breaking, unknown, first.")
+
+
 class EnvironmentShown(Schema):
     """An environment."""
 
@@ -151,6 +162,7 @@ class EnvironmentShown(Schema):
     procedure_id: str | None = Field(None, description="The update with a way back that it belongs to until that ends.")
     simulated: bool = Field(description="Its cloud executes nothing: no server of it exists, or will.")
     health: HealthTold | None = Field(None, description="How what was deployed is; null: nothing can be watched.")
+    upgrades: list[UpgradeAvailable] = Field([], description="Newer versions of its packages, most urgent first.")
 
 
 class EnvironmentWanted(Given):

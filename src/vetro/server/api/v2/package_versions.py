@@ -17,6 +17,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import compatibility, drafts, service
 from vetro.server.catalog.compatibility import Version
 from vetro.server.catalog.inspection.protocol import content_of
+from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.errors import Invalid
 from vetro.server.language import translated_data
 
@@ -91,7 +92,7 @@ def shown(compat: Mapping[str, Any]) -> dict[str, Any] | None:
     if not compat:
         return None
     told: dict[str, Any] = translated_data(decode_messages(compat))
-    return {**told, "verdict": compatibility.verdict_of(compat)}
+    return {**told, "verdict": verdict_of(compat)}
 
 
 @routes.add("POST", "/packages/compare", "comparePackages", "compare_packages", Compared, takes="multipart")

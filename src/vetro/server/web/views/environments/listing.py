@@ -14,8 +14,8 @@ from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.environments import deployments as deployed
+from vetro.server.environments import offers, service, simulation, transfer
 from vetro.server.environments import search as environments
-from vetro.server.environments import service, simulation, transfer
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment
@@ -45,10 +45,10 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     matching = environments.count(caller.project_id, **wanted)
     number = page_number(request.GET.get("page"), matching)
     rows = environments.part(caller.project_id, **wanted, sort=sort, skip=(number - 1) * AT_ONCE, most=AT_ONCE)
-    told = watch.of_environments([row.id for row in rows])
+    told, newer = watch.of_environments([row.id for row in rows]), offers.of_environments([row.id for row in rows])
     words = states_of(rows)
     context = {
-        "rows": [(row, words[row.id], told.get(row.id)) for row in rows],
+        "rows": [(row, words[row.id], told.get(row.id), newer.get(row.id, ())) for row in rows],
         "simulated_ids": simulation.of_environments([row.id for row in rows]),
         "any": matching > 0 or Environment.objects.filter(project_id=caller.project_id).exists(),
         "matching": matching, "q": search, "state": state, "states": environments.STATUSES, "sort": sort,

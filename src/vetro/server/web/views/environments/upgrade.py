@@ -19,9 +19,9 @@ from vetro.model.paths import pointer
 from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.server.accounts.policy import allows, enforce
 from vetro.server.caller import Caller
-from vetro.server.catalog.compatibility import verdict_of
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.resolver import scope_of
+from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.environments import plan as planning
 from vetro.server.environments import upgrades
 from vetro.server.environments.errors import UpgradeIncomplete

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from vetro.diagnostics import decode_messages
 from vetro.server.caller import Caller
 from vetro.server.catalog import service
-from vetro.server.catalog.compatibility import verdict_of
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import ServiceError
 from vetro.server.web.page import go, missing, page, render
