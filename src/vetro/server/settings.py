@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "vetro.server.quotas",
     "vetro.server.catalog",
     "vetro.server.environments",
+    "vetro.server.impact",
     "vetro.server.watch",
     "vetro.server.procedures",
     "vetro.server.notices",

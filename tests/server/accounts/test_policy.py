@@ -29,6 +29,7 @@ ADMIN_ONLY = {
     "manage_accounts",
     "build_images",
     "mark_images",
+    "impact_all_projects",
 }
 
 

@@ -155,6 +155,9 @@ reader  GET          /v2/packages
 member  POST         /v2/packages
 member  POST         /v2/packages/check
 member  POST         /v2/packages/compare
+member  POST         /v2/packages/impact
+member  GET          /v2/packages/impact/{impact_id}
+member  GET          /v2/packages/impact/{impact_id}/environments/{environment_id}
 member  POST         /v2/packages/import
 reader  POST         /v2/packages/known
 member  DELETE PATCH /v2/packages/{package_id}
@@ -303,6 +306,8 @@ reader  GET          /app/packages/{package}/compatibility/
 member  GET POST     /app/packages/{package}/edit
 reader  GET          /app/packages/{package}/files/
 reader  GET          /app/packages/{package}/files/{path}
+member  GET POST     /app/packages/{package}/impact/
+member  GET          /app/packages/{package}/impact/{impact}/{environment}
 reader  GET          /app/packages/{package}/logo
 reader  GET          /app/packages/{package}/pictures/{path}
 reader  GET          /app/packages/{package}/supplier-logo

@@ -76,8 +76,10 @@ def build(person: Any, space: str, word: str, drain: Callable[..., Any]) -> dict
     target = made(person.post("/v2/notices/targets", hook))["id"]
     rule = made(person.post("/v2/notices/rules", {"target_id": target, "environment_id": environment}))["id"]
     delivery = made(person.post(f"/v2/notices/targets/{target}/test"))["id"]
+    impact = looked_at(person.caller, package, environment)
     return {
         "environment": environment,
+        "impact": impact,
         "session": session,
         "task": task,
         "action_task": called["id"] if "id" in called else called["task"]["id"],
@@ -99,12 +101,30 @@ def build(person: Any, space: str, word: str, drain: Callable[..., Any]) -> dict
     }
 
 
+def looked_at(caller: Any, package: str, environment: str) -> str:
+    """What a version would change, as if somebody had asked: a question, its id."""
+    from vetro.server.catalog.models import Package
+    from vetro.server.impact.models import Entry, Impact
+
+    row = Package.objects.get(id=package)
+    asked = Impact.objects.create(
+        project_id=caller.project_id, user_id=caller.user_id, fqn=row.fqn, version=row.version, digest=row.digest
+    )
+    detail = {"reason": f"{environment} was not planned"}
+    Entry.objects.create(
+        impact=asked, environment_id=environment, project_id=caller.project_id, group="skipped", detail=detail
+    )
+    return asked.id
+
+
 def values(of: dict[str, str], path: str) -> dict[str, str]:
     """Values of what varies in an address, by the names that it has there."""
     kind = path.split("/")[2] if path.startswith("/v2") else ""
     return {
         "environment_id": of["environment"],
         "environment": of["environment"],
+        "impact_id": of["impact"],
+        "impact": of["impact"],
         "session_id": of["session"],
         "deployment_id": of["task"],
         "task_id": of["action_task"] if "/actions/" in path else of["task"],

@@ -7,6 +7,8 @@ sure that it finds them all, and that versions of earlier deployments are among 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -27,6 +29,8 @@ from vetro.server.catalog.storage import from_blob
 from vetro.server.errors import Invalid
 from vetro.yaql.errors import VetroError
 
+#: See `remembered`.
+_known: ContextVar[dict[Any, Chosen] | None] = ContextVar("known choices", default=None)
 #: The packages of the deployment before: versions are preferred, and archives are there, whatever the catalog has.
 Pinned = Sequence[LockedPackage]
 
@@ -88,8 +92,30 @@ def packages_for_model(
 
 def choose_for_model(project_id: str, model: Any, pinned: Pinned = (), wishes: Wishes | None = None) -> Chosen:
     """The same, with the reasons. Raises `Invalid` also where a wanted version is not there."""
-    chosen = _Choice(project_id, pinned, wishes or Wishes())
     headers = list(dict.fromkeys(_headers(model)))
+    known, key = _known.get(), (project_id, repr((headers, pinned, wishes)))
+    if known is None:
+        return _chosen(project_id, headers, pinned, wishes)
+    if key not in known:
+        known[key] = _chosen(project_id, headers, pinned, wishes)
+    return known[key]
+
+
+@contextmanager
+def remembered(known: dict[Any, Chosen]) -> Iterator[None]:
+    """During the block what was chosen for one model is chosen for others with the same headers, whatever the catalog
+    has got meanwhile: many environments are looked at beside each other. ``known``: what was chosen so far."""
+    token = _known.set(known)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+def _chosen(
+    project_id: str, headers: Sequence[tuple[str, str | None, str | None]], pinned: Pinned, wishes: Wishes | None
+) -> Chosen:
+    chosen = _Choice(project_id, pinned, wishes or Wishes())
     chosen.rows.prepare([CORE_LIBRARY, *(p for _, _, p in headers if p)], [c for c, _, _ in headers])
     for class_name, version, package in headers:
         chosen.add_header(class_name, version, package)

@@ -19,7 +19,8 @@ from vetro.server.accounts import revocation
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import deleted_versions, garbage
 from vetro.server.config.config import Config
-from vetro.server.environments import packages, removal
+from vetro.server.environments import offers, packages, removal
+from vetro.server.impact import service as impact
 from vetro.server.notices import service as notices
 from vetro.server.procedures import service as procedures
 from vetro.server.retention import broker_logins
@@ -59,6 +60,8 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     days = config["retention.audit_days"]
     if days:
         found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
+    impact.forget(now)
+    offers.fill()
     health.forget(now - timedelta(days=health.DAYS))
     notices.forget(now)
     metrics.forget(now - timedelta(days=1))

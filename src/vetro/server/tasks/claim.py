@@ -78,6 +78,7 @@ def claim(
     *,
     kinds: Collection[str] | None = None,
     labels: Sequence[str] = (),
+    without: Collection[str] = (),
     version_wait: float = VERSION_WAIT,
 ) -> Lease | None:
     """The next task for ``owner``, or None when there is none.
@@ -86,11 +87,12 @@ def claim(
     tasks waiting keeps nobody else waiting. Of an environment one task runs at a time, in the order in which they were
     enqueued; one that waits for a person holds the others up. Tasks whose lease has lapsed are taken over: those that
     another version of the engine began only when ``version_wait`` seconds have passed since, and no worker of that
-    version lives (they end then: `vetro.server.tasks.task_runner`). ``kinds`` limits the choice; ``labels`` to tasks
-    with one of these labels, or none. A worker that is to drain gets none from that moment.
+    version lives (they end then: `vetro.server.tasks.task_runner`). ``kinds`` limits the choice, ``without``
+    excludes some; ``labels`` limits it to tasks with one of these labels, or none. A worker that is to drain gets none
+    from that moment.
     """
     queries = ClaimQueries(
-        owner, engine_version(), kinds, labels, until=seconds, waited=-version_wait, heard=-LEASES * seconds
+        owner, engine_version(), kinds, labels, without, until=seconds, waited=-version_wait, heard=-LEASES * seconds
     )
     with connection.cursor() as cursor:  # looking takes no lock
         cursor.execute(queries.waits(), queries.values)

@@ -99,11 +99,18 @@ _FIRST_OF_ALL = f"""{_MINE} AND t.id IN (
 
 
 class ClaimQueries:
-    """What one worker may choose from. ``kinds``: None for any; ``labels``: none for any. ``moments``: seconds from now
-    for ``until``, ``waited`` and ``heard`` (`READY`, `ABANDONED`). ``values`` are the parameters of all statements."""
+    """What one worker may choose from. ``kinds``: None for any, and ``without`` these; ``labels``: none for any.
+    ``moments``: seconds from now for ``until``, ``waited`` and ``heard`` (`READY`, `ABANDONED`). ``values`` are the
+    parameters of all statements."""
 
     def __init__(
-        self, owner: str, version: str, kinds: Collection[str] | None, labels: Sequence[str], **moments: float
+        self,
+        owner: str,
+        version: str,
+        kinds: Collection[str] | None,
+        labels: Sequence[str],
+        without: Collection[str] = (),
+        **moments: float,
     ) -> None:
         self.values: dict[str, Any] = {"owner": owner, "version": version}
         self._texts = {"serves": serving()}
@@ -114,6 +121,8 @@ class ClaimQueries:
         filters = ""
         if kinds is not None:
             filters += f" AND t.kind IN ({self._among('kind', sorted(kinds))})"
+        if without:
+            filters += f" AND t.kind NOT IN ({self._among('without', sorted(without))})"
         if labels:
             filters += f" AND t.label IN ({self._among('label', ['', *labels])})"
         self._texts["filters"] = filters

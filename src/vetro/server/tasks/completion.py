@@ -49,7 +49,7 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     task.state = outcome.state
     task.result = outcome.result
     task.error = (
-        None if outcome.error is None else _with_package_places(outcome.error, (task.spec or {}).get("packages") or ())
+        None if outcome.error is None else with_package_places(outcome.error, (task.spec or {}).get("packages") or ())
     )
     task.owner, task.lease_until, task.waits = "", None, None
     if outcome.state == Task.NEEDS_PERSON:
@@ -158,7 +158,7 @@ def _undecided(outcome: Outcome) -> str:
     return f"Nobody knows whether this was done: {effects}. Somebody has to decide before the task goes on."
 
 
-def _with_package_places(error: Mapping[str, Any], packages: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+def with_package_places(error: Mapping[str, Any], packages: Iterable[Mapping[str, str]]) -> dict[str, Any]:
     """An error (`vetro.engine.failure`) with places as people know them: ``package version: file``, never where this
     machine keeps the file. ``packages``: fqn, version, digest."""
     names = {package["digest"]: f"{package['fqn']} {package['version']}" for package in packages}

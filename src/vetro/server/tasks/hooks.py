@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -24,6 +26,18 @@ class Companion(Protocol):
         ...  # pragma: no cover - protocol
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A task whose work an app does itself, without a run of the engine."""
+
+    config: Config
+    task: Task
+    #: Why it is to end now; None: it may go on. Asked often.
+    stopped: Callable[[], str | None]
+
+
+#: Does the work of a task of a kind in `models.Task.BATCHES`. One app does.
+works: Final[Hook[[Work], Outcome]] = Hook()
 #: A task that worked on an environment has ended; in the transaction that ends it.
 ended: Final[Hook[[Task, Outcome], None]] = Hook()
 #: A task has ended, however it did, or waits for a person; in the transaction that says so, before `ended`.

@@ -17,7 +17,10 @@ class Task(models.Model):
     QUEUED, RUNNING = "queued", "running"
     #: States after which nothing happens any more; ``needs_person`` waits for a decision.
     KINDS: ClassVar = ("deploy", "destroy", "action", "static", "builder", "schema", "plan", "power", "repair",
-                        "snapshot")  # fmt: skip
+                        "snapshot", "plans")  # fmt: skip
+    #: Kinds that are work of the service on many environments (`vetro.server.tasks.hooks.works`): they come last, and
+    #: take half of the places of a worker at most.
+    BATCHES: ClassVar = ("plans",)
     FINAL = ("done", "failed", "cancelled", "killed", "diverged")
     NEEDS_PERSON = "needs_person"
 

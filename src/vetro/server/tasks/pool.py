@@ -26,6 +26,7 @@ from vetro.server.tasks import hooks, linking, members
 from vetro.server.tasks.claim import SHORT, Lease, claim, renew, shorten
 from vetro.server.tasks.dispatcher import SWEEP_SECONDS
 from vetro.server.tasks.members import Wanted
+from vetro.server.tasks.models import Task
 from vetro.server.tasks.task_runner import TaskRunner
 
 _log = logging.getLogger("vetro.worker")
@@ -190,7 +191,10 @@ class WorkerPool:
 
     def _claim(self, short: bool) -> Lease | None:
         kinds = SHORT if short else None
-        return claim(self.member.id, self._lease, kinds=kinds, labels=self.labels, version_wait=self._wait)
+        without = () if short or self._runner.batches() < max(1, self.count(False) // 2) else Task.BATCHES
+        return claim(
+            self.member.id, self._lease, kinds=kinds, labels=self.labels, without=without, version_wait=self._wait
+        )
 
     def beat(self, over: threading.Event) -> None:
         """Renews the leases until ``over``; for a thread of its own."""

@@ -55,13 +55,15 @@ def enqueue(
     power: Sequence[Mapping[str, Any]] = (),
     priority: int = 0,
     action: Mapping[str, Any] | None = None,
+    label: str | None = None,
 ) -> Task:
     """A new task, queued, inside the caller's transaction; a worker hears of it when that is committed.
 
     ``environment`` and ``session`` are rows; ``packages`` rows of the catalog, ``resolution`` why these. ``model`` of a
     ``destroy`` is the present one. ``power``: what is done with servers first. ``action`` is what the v1 API shows
     ({object_id, method, args}). A ``plan`` belongs to no environment: it neither waits for other tasks nor holds them
-    up. Which workers may run it follows from the environment (`vetro.server.tasks.labels`). Raises `Invalid` for a kind
+    up. Which workers may run it follows from the environment (`vetro.server.tasks.labels`), unless ``label`` says it.
+    Raises `Invalid` for a kind
     that there is not, `QuotaBusy`.
     """
     if kind not in Task.KINDS:
@@ -94,7 +96,7 @@ def enqueue(
         ),
         action=None if action is None else dict(action),
         priority=priority,
-        label=label_of(config(), kind, environment),
+        label=label_of(config(), kind, environment) if label is None else label,
     )
     task.save(force_insert=True)
     first_report(task)
@@ -196,6 +198,9 @@ def retry(caller: Caller, task_id: str) -> Task:
     task = get(caller, task_id)
     if task.state not in Task.FINAL or task.state == "done":
         raise Conflict(Text("The task {task_id} has not failed: it is {state}.", task_id=task_id, state=task.state))
+    if task.kind in Task.BATCHES:
+        raise Conflict(Text("Tasks of kind '{kind}' are part of something larger.", kind=task.kind),
+                       hint=Text("ask for the whole again"))  # fmt: skip
     if task.kind in WORKING:
         (made,) = hooks.again(caller, task)
     else:

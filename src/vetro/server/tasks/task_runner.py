@@ -33,7 +33,7 @@ from vetro.server.config.config import Config
 from vetro.server.errors import Unavailable
 from vetro.server.observe import traces
 from vetro.server.secrets.key_file import KeysUnusable
-from vetro.server.tasks import effect_hosts, reports, spec, wakeup
+from vetro.server.tasks import effect_hosts, hooks, reports, spec, wakeup
 from vetro.server.tasks.claim import Lease
 from vetro.server.tasks.compilation import Compilation
 from vetro.server.tasks.completion import break_off, finish
@@ -76,6 +76,25 @@ def no_event(event: Mapping[str, Any]) -> None:
     """For tasks that nobody watches here."""
 
 
+class _Batch:
+    """Work of an app, as far as `TaskRunner` has to do with it: see `Worker`."""
+
+    def __init__(self, lost: Callable[[], bool]) -> None:
+        self.wake = threading.Event()
+        self._lost = lost
+        self._reason: str | None = None
+
+    def cancel(self, reason: str) -> None:
+        """It is to end at its next look."""
+        self._reason = self._reason or reason
+
+    def stopped(self) -> str | None:
+        """Why it is to end. Raises `LeaseLost`."""
+        if self._lost():
+            raise LeaseLost(Text("another worker has the task now"))
+        return self._reason
+
+
 class TaskRunner:
     """``hosts`` makes effects hosts out of their settings, by default those of this process; ``step`` is for tests
     (`vetro.engine.worker.worker`).
@@ -100,7 +119,7 @@ class TaskRunner:
         self._step = step
         self._events = events
         self._lock = threading.RLock()  # handlers of signals cancel, in the thread that runs
-        self._running: dict[Lease, Worker] = {}
+        self._running: dict[Lease, Worker | _Batch] = {}
         #: Since when each lease is known to be ours (`vetro.engine.host.heartbeat.moment`).
         self._held: dict[Lease, float] = {}
         self._lost: set[Lease] = set()
@@ -116,6 +135,11 @@ class TaskRunner:
         """Ids of the tasks that run now."""
         with self._lock:
             return [lease.task_id for lease in self._running]
+
+    def batches(self) -> int:
+        """How many of them are of kinds that take half of the places at most."""
+        with self._lock:
+            return sum(isinstance(worker, _Batch) for worker in self._running.values())
 
     def held(self) -> list[Lease]:
         """Leases of the tasks that are being worked on: what is to be renewed."""
@@ -277,7 +301,25 @@ class TaskRunner:
                 )
             )
 
+    def _work(self, task: Task, lease: Lease) -> Outcome:
+        """Has an app do what it enqueued."""
+        batch = _Batch(lambda: lease in self._lost)
+        if task.cancel:
+            batch.cancel(task.cancel)
+        with self._lock:
+            self._running[lease] = batch
+        try:
+            (outcome,) = hooks.works(hooks.Work(self._config, task, batch.stopped))
+        finally:
+            with self._lock:
+                del self._running[lease]
+        lease.hold()
+        return outcome
+
     def _perform(self, task: Task, lease: Lease, journal: DbJournal, methods: list[Any]) -> Outcome:
+        if task.kind in Task.BATCHES:
+            return self._work(task, lease)
+
         def heard(event: Mapping[str, Any]) -> None:
             if event["event"] == "spans" and isinstance(event["spans"], list):
                 methods.extend(event["spans"][:MOST_SPANS])

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import include, path
 
-from vetro.server.web.views.packages import categories, images, imports, listing, package, pictures
+from vetro.server.web.views.packages import categories, images, impact, imports, listing, package, pictures
 from vetro.server.web.views.packages import edit as changing
 
 _package: list[Any] = [
@@ -16,6 +16,8 @@ _package: list[Any] = [
     path("files/", package.files),
     path("files/<path:path>", package.files),
     path("compatibility/", package.compatibility),
+    path("impact/", impact.show),
+    path("impact/<str:impact>/<str:environment>", impact.plan),
     path("edit", changing.edit),
     path("switch", changing.switch),
     path("logo", pictures.logo),

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('environments', '0008_upgrade'),
+        ("environments", "0009_procedures"),
     ]
 
     operations = [

@@ -46,7 +46,7 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         final=row.state in Task.FINAL,
         watched=f"task={row.id}",  # plans hold up no environment, so they are not among its events
         repair=repair,
-        plan=_shown(env_page, plan) if plan is not None else None,
+        plan=shown_plan(env_page, plan) if plan is not None else None,
         current=not env_page.found.busy and row.session_id == draft and (repair or _unchanged(env_page, row)),
     )
     context["way_back"] = env_page.way_back() if plan is not None and context["current"] and not repair else None
@@ -59,7 +59,8 @@ def _unchanged(env_page: EnvironmentPage, row: Task) -> bool:
     return env_page.session is None or env_page.session.updated <= row.created
 
 
-def _shown(env_page: EnvironmentPage, plan: Mapping[str, Any]) -> dict[str, Any]:
+def shown_plan(env_page: EnvironmentPage, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan as `web/environments/plan_text.html` shows it."""
     labels = {**env_page.labels(), **{item["id"]: item["name"] for item in plan["objects"] if item["name"]}}
     masked = [_masked(env_page, item) for item in plan["objects"]]
     objects = [shown_change(item, labels) for item in masked if item["properties"] or item["what"] != "changed"]

@@ -57,6 +57,7 @@ def rights(caller: Caller, package: Package) -> dict[str, bool]:
         "publish": change and (package.is_public or allows(caller, "publicize_package")) and not package.embedded,
         "delete": own and allows(caller, "delete_package") and not package.embedded,
         "download": allows(caller, "download_package"),
+        "plan": allows(caller, "plan_environment") and package.readable and not package.embedded,
     }
 
 

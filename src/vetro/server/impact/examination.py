@@ -1,0 +1,160 @@
+"""`examine`: what a version of a package would change in one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.diagnostics import Text, decode_messages
+from vetro.engine.query.query import AskFailed
+from vetro.engine.task.launcher import LauncherError
+from vetro.model.header import parse_type_text, type_of
+from vetro.model.tree import objects
+from vetro.packages.lock import LockedPackage
+from vetro.server.caller import SYSTEM
+from vetro.server.catalog.blobs import BlobMissing
+from vetro.server.catalog.dependencies import Wishes, choose_for_model, remembered
+from vetro.server.environments import deploy, drafts, fixed_properties, packages, queries, upgrades
+from vetro.server.environments.models import Environment, State
+from vetro.server.errors import ServiceError
+from vetro.server.impact import groups
+from vetro.server.impact.groups import Finding
+from vetro.server.impact.models import PlanCache
+from vetro.server.impact.planner import Planner, Talk
+from vetro.server.tasks.completion import with_package_places
+from vetro.yaql.errors import VetroError
+
+
+class _Unplanned(Exception):
+    """Nothing can be said of an environment: why."""
+
+
+def state_of(environment_id: str) -> tuple[int, str, float]:
+    """The number of the newest state, the digest of its lock, and when it was made, in seconds since the epoch."""
+    rows = State.objects.filter(environment_id=environment_id).order_by("-number")
+    number, lock, created = rows.values_list("number", "lock_id", "created")[:1].get()
+    return number, lock or "", created.timestamp()
+
+
+def examine(planner: Planner, row: Environment, package: LockedPackage, now: float) -> Finding:
+    """What ``package`` would change. ``now``: what time it is to the code of packages."""
+    try:
+        with remembered(planner.choices):
+            return _examined(planner, row, package, now)
+    except _Unplanned as error:
+        return groups.skipped(error.args[0])
+    except BlobMissing as error:
+        return groups.skipped(Text("a package that it was deployed with is gone: {why}", why=error.message))
+    except LauncherError:
+        raise  # nothing of the environment's
+    except AskFailed as error:
+        return _failed(error.error, [package])
+    except (ServiceError, VetroError) as error:
+        return groups.skipped(error.message)
+    except (LookupError, TypeError, ValueError, AttributeError):  # packages have run there: it may say anything
+        return groups.skipped(Text("the answer of its process means nothing"))
+
+
+def _examined(planner: Planner, row: Environment, package: LockedPackage, now: float) -> Finding:
+    found = queries.get(SYSTEM, row.id, model=True)
+    old_model = deploy.start_model(found, drafts.root_of(None, found))
+    old = packages.resolved(SYSTEM, found, old_model)
+    image = planner.image(row)
+    if _uses(old_model, package.name):
+        begun = upgrades.begin(found, upgrades.Request(to={package.name: package.version}, beside=[package]))
+        digests = [*(one.digest for one in begun.packages), *(one.digest for one in old.rows)]
+    else:  # another package requires it: the next deployment would get the new version
+        begun = None
+        wishes = Wishes(beside=[package], wanted={package.name: package.version})
+        chosen = choose_for_model(found.project_id, old_model, packages.pinned(found.id), wishes)
+        digests = [*(one.digest for one in chosen.rows), *(one.digest for one in old.rows)]
+    detail: dict[str, Any] = {}
+    with planner.talk(row, sorted(set(digests))) as talk:
+        model = old_model
+        if begun is not None:
+            told = talk.upgrade(begun.packages, begun.model, begun.args)
+            if told.get("error") is not None:
+                return _failed(told["error"], begun.packages)
+            detail = groups.of_report(told["report"])
+            if told["report"]["problems"]:
+                problem = decode_messages(told["report"])["problems"][0]["message"]
+                return Finding(groups.FAILS, {**detail, "error": _error("", str(problem), None)})
+            if told["result"] is None:  # nobody could make up what is asked
+                return Finding(groups.ASKS, detail)
+            upgrade = upgrades.concluded(begun, told["result"])
+            result = upgrade.result
+            model = deploy.start_model(found, result["objects"], upgrade.lock, result)
+            fixed_properties.check(SYSTEM, found, result["objects"], upgrade.lock, result["base"])
+            chosen = packages.resolved(SYSTEM, found, model, lock=upgrade.lock)
+        if image is None:
+            if detail:
+                return Finding(groups.ASKS if "asks" in detail else groups.LOSES, detail)
+            raise _Unplanned(Text("its cloud has to be asked while a plan is made: plan its upgrade by itself"))
+        before = _before(planner, talk, found, old_model, old, image, now)
+        if talk.digests.issuperset(one.digest for one in chosen.rows):
+            after = talk.plan(model, chosen, image, now)
+    if not talk.digests.issuperset(one.digest for one in chosen.rows):
+        with planner.talk(row, [one.digest for one in chosen.rows]) as other:
+            after = other.plan(model, chosen, image, now)
+    return _compared(before, after, detail, chosen.rows)
+
+
+def _before(
+    planner: Planner, talk: Talk, found: queries.Found, model: Any, chosen: Any, image: Mapping[str, Any], now: float
+) -> dict[str, Any]:
+    """The plan of the environment as it is: what waits anyway is nothing that the package changes."""
+    key = planner.key(found, image, [one.digest for one in chosen.rows])
+    known = PlanCache.objects.filter(key=key).first()
+    if known is not None:
+        kept: dict[str, Any] = known.plan
+        return kept
+    told = talk.plan(model, chosen, image, now)
+    if told.get("error") is None:
+        PlanCache.objects.bulk_create([PlanCache(key=key, environment_id=found.id, plan=told)], ignore_conflicts=True)
+    return told
+
+
+def _compared(before: Mapping[str, Any], after: Mapping[str, Any], detail: dict[str, Any], rows: Any) -> Finding:
+    plans = {"old": before.get("plan"), "new": after.get("plan")}
+    if before.get("error") is not None:
+        return groups.skipped(Text("with the version that it has it cannot be planned either"))
+    if after.get("error") is not None:
+        found = _failed(after["error"], rows)
+        return Finding(found.group, {**detail, **found.detail}, plans)
+    group, more = groups.of_plans(before, after)
+    if "asks" in detail or "lost" in detail:
+        group = groups.ASKS if "asks" in detail else groups.LOSES
+    return Finding(group, {**detail, **more}, plans)
+
+
+def _failed(error: Mapping[str, Any], rows: Any) -> Finding:
+    """``rows``: packages whose places are told by their names."""
+    code = str(error.get("code") or "")
+    told = str(decode_messages(error).get("message") or "")
+    if code in groups.LIMITS:
+        return groups.skipped(told)
+    named = [
+        {"fqn": getattr(one, "fqn", None) or one.name, "version": one.version, "digest": one.digest} for one in rows
+    ]
+    placed = with_package_places(error, named)
+    return Finding(groups.FAILS, {"error": _error(code, told, _position(placed))})
+
+
+def _error(code: str, message: str, position: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"code": code[:16], "message": message[: groups.LONGEST], "position": position}
+
+
+def _position(error: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Where in a package it failed, the innermost place that is in none of the standard ones."""
+    places = [error.get("position"), *reversed(error.get("frames") or ())]
+    known = [one for one in places if isinstance(one, Mapping) and one.get("file")]
+    for one in known:
+        if not str(one["file"]).startswith("io."):
+            return {"file": str(one["file"])[: groups.LONGEST], "line": int(one.get("line") or 0)}
+    return None
+
+
+def _uses(model: Mapping[str, Any], package: str) -> bool:
+    """Whether some object is of a package."""
+    parts = (model.get("Objects"), model.get("ObjectsCopy"))
+    return any(parse_type_text(type_of(obj))[2] == package for part in parts for obj in objects(part))

@@ -1,0 +1,169 @@
+"""`Planner`: upgrades and plans of many environments, each in a process of its own behind the walls of tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from vetro.agent.signing import ensure_key
+from vetro.clouds.interface import Cloud, Owner
+from vetro.engine.host.config import cloud_of
+from vetro.engine.host.encryption import Seal
+from vetro.engine.host.simple_effects import Small
+from vetro.engine.planning import memory
+from vetro.engine.query.query import Conversation
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.task.task import Budget
+from vetro.engine.task.task import Task as EngineTask
+from vetro.engine.version import engine_version
+from vetro.server.caller import Caller
+from vetro.server.catalog.dependencies import Chosen
+from vetro.server.config.config import Config
+from vetro.server.environments import power, queries
+from vetro.server.environments.models import Environment
+from vetro.server.tasks import spec
+from vetro.server.tasks.models import Task
+
+#: What one environment may take: processor seconds and MiB, and seconds for an answer.
+BUDGET: Final = Budget(steps=5_000_000, cpu_seconds=30.0, memory_mib=512)
+SECONDS: Final = 60.0
+#: Bytes of an answer: a plan is text for people.
+MOST_ANSWER: Final = 2 << 20
+#: As many processes at once as there are processors, however many tasks of this process want some.
+_processors = threading.BoundedSemaphore(os.cpu_count() or 1)
+
+
+class Talk:
+    """One process, for one environment."""
+
+    def __init__(self, planner: Planner, conversation: Conversation, row: Environment, digests: Sequence[str]) -> None:
+        self._planner, self._conversation, self._row = planner, conversation, row
+        self.digests = frozenset(digests)
+
+    def upgrade(self, packages: Sequence[Any], model: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
+        """What migrations make of it: see `vetro.engine.planning.batch`. Raises `AskFailed`."""
+        task = self._task("static", model, packages, ())
+        asked = {**task.as_json(), "kind": "migrate", "args": dict(args)}
+        return self._ask({"do": "upgrade", "task": asked}, {})
+
+    def plan(self, model: Mapping[str, Any], chosen: Any, image: Mapping[str, Any], now: float) -> dict[str, Any]:
+        """The plan of a model with packages that were chosen (`vetro.server.environments.packages.resolved`).
+
+        Raises `AskFailed`.
+        """
+        task = self._task("plan", model, chosen.rows, chosen.resolution, power.before_deployment(self._row, model))
+        found = self._planner.identities(self._row)
+        small = Small(found, Seal(spec.secret_keys(self._planner.config), self._row.project_id))
+        key = self._planner.public_key(self._row)
+        question = {"do": "plan", "task": task.as_json(), "image": image, "key": key, "identities": found, "now": now}
+        return self._ask(question, {"secret": small.secret})
+
+    def _ask(self, question: dict[str, Any], handlers: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self._conversation.ask(question, timeout=SECONDS, handlers=handlers)
+        if not isinstance(answer, dict) or len(json.dumps(answer)) > MOST_ANSWER:
+            raise ValueError("an answer that is none, or too large")
+        return answer
+
+    def _task(
+        self, kind: str, model: Mapping[str, Any], packages: Sequence[Any], resolution: Any, steps: Any = ()
+    ) -> EngineTask:
+        row = self._row
+        id = hashlib.sha256(f"impact of {row.id}".encode()).hexdigest()[:32]
+        made = spec.make(
+            self._planner.config,
+            _asker(row),
+            id,
+            kind,
+            environment=row,
+            model=model,
+            packages=packages,
+            resolution=resolution,
+            power=steps,
+        )
+        # Both plans of an environment have the same chance: what differs is what the package changes.
+        return replace(spec.engine_task(Task(id=id, kind=kind, spec=made)), seed=id)
+
+
+class Planner:
+    """Opens the real clouds once. May be used from several threads; a context manager."""
+
+    def __init__(self, config: Config, launcher: Launcher) -> None:
+        self.config = config
+        self._launcher = launcher
+        self._lock = threading.Lock()
+        self._clouds: dict[str, Cloud] = {}
+        self._keys: dict[str, str | None] = {}
+        #: Packages that were chosen for environments (`vetro.server.catalog.dependencies.remembered`).
+        self.choices: dict[Any, Chosen] = {}
+
+    def __enter__(self) -> Planner:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for cloud in self._clouds.values():
+            cloud.close()
+
+    @contextmanager
+    def talk(self, row: Environment, digests: Sequence[str]) -> Iterator[Talk]:
+        """A process that may read these packages; it waits for a processor. Raises `AskFailed`, `LauncherError`."""
+        task = EngineTask(
+            id="plans",
+            kind="questions",
+            method="plans",
+            packages=tuple(spec.local_paths(list(digests))),
+            budget=BUDGET,
+        )
+        with _processors, Conversation(task, launcher=self._launcher, timeout=SECONDS) as conversation:
+            yield Talk(self, conversation, row, digests)
+
+    def identities(self, row: Environment) -> dict[str, Any]:
+        """Who asks: nobody in particular, so that the answer is the same for everybody."""
+        return spec.identities(_asker(row), row)
+
+    def image(self, row: Environment) -> dict[str, Any] | None:
+        """What the recorder of its plans begins with; None where its cloud has to be asked on the way."""
+        owner, settings = _owner(row), self._settings(row)
+        real = settings["cloud"]
+        if not memory.possible(real):
+            return None
+        states = {server.id: server.status for server in self._cloud(real, owner).servers(owner)}
+        return memory.image(real, owner, states)
+
+    def key(self, found: queries.Found, image: Mapping[str, Any], digests: Sequence[str]) -> str:
+        """What the plan of an environment as it is follows from, in a word."""
+        about = [found.id, found.version, engine_version(), dict(image), sorted(digests)]
+        return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+
+    def public_key(self, row: Environment) -> str | None:
+        """The key that the environment's servers were told; None: none."""
+        path = self._settings(row)["signing_key"]
+        with self._lock:
+            if path is not None and path not in self._keys:
+                self._keys[path] = ensure_key(Path(path)).public_pem() if Path(path).exists() else None
+            return None if path is None else self._keys[path]
+
+    def _settings(self, row: Environment) -> dict[str, Any]:
+        return spec.host_settings(self.config, _owner(row), row.cloud or None, None)
+
+    def _cloud(self, real: Mapping[str, Any], owner: Owner) -> Cloud:
+        """One that is only looked at: quotas, which are the project's, do not matter for that."""
+        name = json.dumps({**real, "quotas": {}}, sort_keys=True, default=str)
+        with self._lock:
+            if name not in self._clouds:
+                self._clouds[name] = cloud_of(real, owner, sweeps=False)
+            return self._clouds[name]
+
+
+def _owner(row: Environment) -> Owner:
+    return Owner(row.project_id, row.id, "system")
+
+
+def _asker(row: Environment) -> Caller:
+    return Caller("system", "system", row.project_id, row.project_id, ())

@@ -1,0 +1,247 @@
+"""Impact by request: what a version of a package would change, in which of the environments that use it.
+
+Everybody asks about the environments of the own project. About others' whoever may (rule ``impact_all_projects``)
+gets counts, and places in the package that is asked about: no names, values or messages. Names go by rule
+``list_environments_all_tenants``, plans by whose environment it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Count, Q
+
+from vetro.diagnostics import Text, decode_messages
+from vetro.engine.version import engine_version
+from vetro.muranopl.declarations.versions import parse_version, version_key
+from vetro.packages.lock import LockedPackage
+from vetro.server.accounts.policy import allows, enforce
+from vetro.server.audit.record import record
+from vetro.server.caller import Caller
+from vetro.server.catalog import blobs
+from vetro.server.environments.limits import known_id
+from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.errors import Invalid, NotFound
+from vetro.server.ids import stamp
+from vetro.server.impact import groups
+from vetro.server.impact.models import Entry, Impact, PlanCache
+from vetro.server.setup import config
+from vetro.server.tasks.labels import label_of
+from vetro.server.tasks.models import Task
+from vetro.server.tasks.queue import enqueue
+
+#: Days for which what was found out is kept, and plans of environments as they are.
+DAYS: Final = 30
+_PLAN_DAYS: Final = 7
+#: Environments of one task; places of tasks, behind all others.
+TOGETHER: Final = 25
+_PRIORITY: Final = -10
+#: Environments of one question.
+MOST: Final = 20_000
+#: Environments that are named of a group.
+_NAMED: Final = 100
+_AT_ONCE: Final = 500
+
+
+def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False) -> Impact:
+    """Begins to find out what a version would change in environments that have a lower one. Its archive is stored.
+
+    Raises `Forbidden`, `Invalid` where nobody has it, `QuotaBusy`.
+    """
+    if all_projects:
+        enforce(caller, "impact_all_projects")
+    rows = environments(caller, package, all_projects=all_projects)
+    if not rows:
+        raise Invalid(
+            Text("no environment uses a version of {package} below {version}",
+                 package=package.name, version=package.version),
+            hint=None if all_projects else Text("only environments of your project are looked at"),
+        )  # fmt: skip
+    with transaction.atomic():
+        impact = Impact.objects.create(
+            project_id=caller.project_id,
+            user_id=caller.user_id,
+            fqn=package.name,
+            version=package.version,
+            digest=package.digest,
+            all_projects=all_projects,
+            engine=engine_version(),
+        )
+        for label, some in _slices(rows):
+            task = enqueue(caller, "plans", priority=_PRIORITY, args={"impact": impact.id}, label=label)
+            Entry.objects.bulk_create(
+                Entry(impact=impact, environment_id=id, project_id=project, task_id=task.id) for id, project in some
+            )
+        record(caller, "package.impact", impact.id, package.name, version=package.version, environments=len(rows))
+    return impact
+
+
+def _slices(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    """The environments of each task, with the label that its worker must have: as for tasks of these environments."""
+    labels: dict[str, list[tuple[str, str]]] = {}
+    for first in range(0, len(rows), _AT_ONCE):
+        some = rows[first : first + _AT_ONCE]
+        known = Environment.objects.in_bulk([id for id, _ in some])
+        for row in some:
+            labels.setdefault(label_of(config(), "plan", known.get(row[0])), []).append(row)
+    for label, found in sorted(labels.items()):
+        for first in range(0, len(found), TOGETHER):
+            yield label, found[first : first + TOGETHER]
+
+
+def environments(caller: Caller, package: LockedPackage, *, all_projects: bool) -> list[tuple[str, str]]:
+    """(id, project) of the environments in which something was deployed with a lower version, in a fixed order."""
+    new = version_key(parse_version(package.version))
+    there = EnvironmentPackage.objects.filter(fqn=package.name, environment__version__gt=0)
+    if not all_projects:
+        there = there.filter(environment__project_id=caller.project_id)
+    rows = there.values_list("environment_id", "environment__project_id", "version")
+    found = {(id, project) for id, project, version in rows if version_key(parse_version(version)) < new}
+    return sorted(found, key=lambda one: (one[1], one[0]))[:MOST]
+
+
+def get(caller: Caller, impact_id: str) -> Impact:
+    """A question of the caller's project. Raises `NotFound`."""
+    found = Impact.objects.filter(id=impact_id).first() if known_id(impact_id) else None
+    if found is None or not caller.sees(found.project_id):
+        raise NotFound(Text("There is no impact '{id}'.", id=impact_id[:80]))
+    return found
+
+
+def newest(caller: Caller, digest: str) -> Impact | None:
+    """The last question of the caller's project about an archive."""
+    rows = Impact.objects.filter(project_id=caller.project_id, digest=digest)
+    return rows.order_by("-created", "-id").first()
+
+
+def tasks(impact: Impact) -> list[str]:
+    """Ids of the tasks that are still to be done."""
+    ids = impact.entries.filter(group="").order_by("id").values_list("task_id", flat=True)
+    waiting = set(Task.objects.filter(id__in=set(ids)).exclude(state__in=Task.FINAL).values_list("id", flat=True))
+    return [id for id in dict.fromkeys(ids) if id in waiting]
+
+
+def told(caller: Caller, impact: Impact) -> dict[str, Any]:
+    """What was found out so far, as the caller may see it: see `vetro.server.api.v2.impact`."""
+    counts = dict(impact.entries.order_by().values_list("group").annotate(Count("id")))
+    waiting, total = counts.pop("", 0), sum(counts.values())
+    order = sorted(counts, key=lambda name: (-counts[name], groups.GROUPS.index(name)))
+    basis = hashlib.sha256(f"{impact.digest} {impact.engine}".encode())
+    for row in impact.entries.order_by("project_id", "environment_id").values_list("environment_id", "number", "lock"):
+        basis.update(json.dumps(row).encode())
+    return {
+        "id": impact.id,
+        "package": impact.fqn,
+        "version": impact.version,
+        "digest": impact.digest,
+        "engine": impact.engine,
+        "created": stamp(impact.created),
+        "all_projects": impact.all_projects,
+        "state": "running" if waiting and tasks(impact) else "done",
+        "done": total,
+        "total": total + waiting,
+        "basis": basis.hexdigest(),
+        "groups": [_group(caller, impact, name, counts[name]) for name in order],
+    }
+
+
+def _group(caller: Caller, impact: Impact, name: str, count: int) -> dict[str, Any]:
+    entries = impact.entries.filter(group=name)
+    own = entries.filter(project_id=caller.project_id)
+    details = [decode_messages(detail or {}) for detail in own.values_list("detail", flat=True).iterator()]
+    others = entries.exclude(project_id=caller.project_id)
+    named = own
+    if impact.all_projects and allows(caller, "list_environments_all_tenants"):
+        named = entries
+    return {
+        "group": name,
+        "count": count,
+        "others": others.count(),
+        "reasons": groups.reasons(details),
+        "places": _places(impact, others.values_list("detail", flat=True)) if name == groups.FAILS else [],
+        "environments": _named(caller, named.order_by("id")[:_NAMED]),
+    }
+
+
+def _named(caller: Caller, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    rows = list(entries)
+    names = dict(Environment.objects.filter(id__in=[row.environment_id for row in rows]).values_list("id", "name"))
+    return [
+        {
+            "id": row.environment_id,
+            "name": names.get(row.environment_id, row.environment_id),
+            "state": row.number,
+            "lock": row.lock,
+            "plan": row.plans is not None and caller.sees(row.project_id),
+        }
+        for row in rows
+    ]
+
+
+def _places(impact: Impact, details: Iterable[Any]) -> list[dict[str, Any]]:
+    """Where in the package that is asked about it fails for others: [{file, line, count}]. Nothing else of theirs."""
+    count: dict[tuple[str, int], int] = {}
+    prefix, files = f"{impact.fqn} {impact.version}: ", _files(impact.digest)
+    for detail in details:
+        position = ((detail or {}).get("error") or {}).get("position") or {}
+        file, line = str(position.get("file") or "").removeprefix(prefix), position.get("line")
+        if str(position.get("file") or "").startswith(prefix) and isinstance(line, int) and line <= files.get(file, 0):
+            count[file, line] = count.get((file, line), 0) + 1
+    ordered = sorted(count.items(), key=lambda item: (-item[1], item[0]))
+    return [{"file": file, "line": line, "count": number} for (file, line), number in ordered[:20]]
+
+
+@lru_cache(maxsize=16)
+def _files(digest: str) -> Mapping[str, int]:
+    """The texts of an archive, with how many lines they have."""
+    try:
+        with zipfile.ZipFile(blobs.local_file(digest)) as archive:
+            return {
+                one.filename: archive.read(one).count(b"\n") + 1
+                for one in archive.infolist()
+                if one.filename.endswith((".yaml", ".yml")) and one.file_size < 1 << 20
+            }
+    except (OSError, zipfile.BadZipFile, blobs.BlobMissing):
+        return {}
+
+
+def plan(caller: Caller, impact_id: str, environment_id: str) -> dict[str, Any]:
+    """What was found out of one environment, with its plans: {group, detail, old, new, name, state, lock}.
+
+    Raises `NotFound`, also for those that the caller may not see.
+    """
+    impact = get(caller, impact_id)
+    entry = impact.entries.filter(environment_id=environment_id).first() if known_id(environment_id) else None
+    if entry is None or not caller.sees(entry.project_id):
+        raise NotFound(Text("There is no environment '{environment_id}'.", environment_id=environment_id[:80]))
+    name = Environment.objects.filter(id=entry.environment_id).values_list("name", flat=True).first()
+    return {
+        "id": entry.environment_id,
+        "name": name or entry.environment_id,
+        "state": entry.number,
+        "lock": entry.lock,
+        "group": entry.group,
+        "detail": decode_messages(entry.detail or {}),
+        "old": (entry.plans or {}).get("old"),
+        "new": (entry.plans or {}).get("new"),
+    }
+
+
+def forget(now: datetime) -> int:
+    """Drops what is too old; how many."""
+    count = _drop(Impact, "id", now - timedelta(days=DAYS))
+    return count + _drop(PlanCache, "key", now - timedelta(days=_PLAN_DAYS))
+
+
+def _drop(table: Any, key: str, before: datetime) -> int:
+    count = 0
+    while ids := list(table.objects.filter(created__lt=before).values_list(key, flat=True)[:_AT_ONCE]):
+        count += table.objects.filter(Q(**{f"{key}__in": ids})).delete()[0]
+    return count

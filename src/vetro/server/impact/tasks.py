@@ -1,0 +1,79 @@
+"""Tasks of kind ``plans``: some environments of an impact each, looked at beside each other."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Final
+
+from django.db import connections
+
+from vetro.diagnostics import Text, encode_messages
+from vetro.engine.outcome import Outcome
+from vetro.packages.lock import LockedPackage
+from vetro.server import sandboxed_workers
+from vetro.server.environments.models import Environment
+from vetro.server.impact import groups
+from vetro.server.impact.examination import examine, state_of
+from vetro.server.impact.groups import Finding
+from vetro.server.impact.models import Entry, Impact
+from vetro.server.impact.planner import Planner
+from vetro.server.tasks.hooks import Work
+
+#: Bytes of the plans that are kept of one environment; larger ones are only told of.
+MOST_PLANS: Final = 1 << 20
+#: Seconds between two looks at whether the task is to end.
+_LOOK: Final = 0.5
+
+
+def work(work: Work) -> Outcome:
+    """Looks at the environments of a task that nobody has looked at yet. Raises what is around it."""
+    todo = Entry.objects.filter(task_id=work.task.id, group="").order_by("id")
+    left = iter(list(todo.values_list("id", flat=True)))
+    running: set[Future[None]] = set()
+    together = os.cpu_count() or 1
+    with Planner(work.config, sandboxed_workers.planner()) as planner, ThreadPoolExecutor(together, "plans") as pool:
+        while True:
+            reason = work.stopped()
+            if reason is None:
+                running |= {pool.submit(_look_at, planner, id) for id in _some(left, together - len(running))}
+            if not running:
+                break
+            done, running = wait(running, _LOOK, FIRST_COMPLETED)
+            for one in done:
+                one.result()
+    if reason is not None:
+        error = {"kind": "cancelled", "code": "ENG314", "names": [], "message": f"the task was cancelled ({reason})"}
+        return Outcome("cancelled", error=error)
+    return Outcome("done", result={"environments": Entry.objects.filter(task_id=work.task.id).count()})
+
+
+def _some(ids: Iterator[int], most: int) -> list[int]:
+    return [id for _, id in zip(range(most), ids, strict=False)]
+
+
+def _look_at(planner: Planner, entry_id: int) -> None:
+    try:
+        entry = Entry.objects.select_related("impact").get(id=entry_id)
+        row = Environment.objects.filter(id=entry.environment_id).first()
+        if row is None:
+            _keep(entry, groups.skipped(Text("the environment is gone")))
+            return
+        entry.number, entry.lock, now = state_of(row.id)
+        _keep(entry, examine(planner, row, _package(entry.impact), now))
+    except Impact.DoesNotExist:
+        pass  # it was dropped meanwhile
+    finally:
+        connections.close_all()
+
+
+def _package(impact: Impact) -> LockedPackage:
+    return LockedPackage(impact.fqn, impact.version, impact.digest, "environment")
+
+
+def _keep(entry: Entry, finding: Finding) -> None:
+    entry.group, entry.detail = finding.group, encode_messages(finding.detail)
+    entry.plans = finding.plans if len(json.dumps(finding.plans)) <= MOST_PLANS else None
+    entry.save(update_fields=["group", "number", "lock", "detail", "plans"])

@@ -1,0 +1,46 @@
+"""Impact in a real browser: ten applications of one package, seen before the third version is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.kit import examined
+from tests.server.impact.fleet import archive, shop
+
+ENVIRONMENTS = 10
+
+
+@pytest.mark.campaign
+def test_ten_applications_are_seen_before_a_version_is_published(service: Any, page_for: Any) -> None:
+    page = page_for("ann")
+    service.api("ann", "POST", "/v2/packages", raw=archive("1.0.0"))
+    for number in range(ENVIRONMENTS):
+        more = {"text": "fragile", "password": "p"} if number == 3 else {}
+        made = service.api("ann", "POST", "/v2/environments", {"name": f"shop-{number}"})["id"]
+        session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]
+        service.api("ann", "POST", f"/v2/sessions/{session}/components", shop(number + 1, **more))
+        service.api("ann", "POST", f"/v2/sessions/{session}/deploy")
+    page.goto("/app/environments/")
+    expect(page.locator("[data-state=ready]")).to_have_count(ENVIRONMENTS, timeout=300_000)
+    new = service.api("ann", "POST", "/v2/packages", raw=archive("3.0.0"))["imported"][0]["id"]
+    # The list of environments says that there is something newer.
+    page.reload()
+    expect(page.locator("[data-newer='3.0.0']")).to_have_count(ENVIRONMENTS)
+    page.goto(f"/app/packages/{new}/")
+    page.get_by_role("navigation", name="Parts of the package").get_by_role("link", name="Impact").click()
+    expect(page.get_by_text("10 environments of your project use an older version.")).to_be_visible()
+    page.get_by_role("button", name="Find out").click()
+    expect(page.get_by_text("10 environments were looked at.")).to_be_visible(timeout=300_000)
+    assert not examined(page, "impact")
+    same = page.get_by_role("region", name="Nothing changes")
+    expect(same.get_by_text("9 environments")).to_be_visible()
+    fails = page.get_by_role("region", name="Fails")
+    expect(fails.get_by_text("Classes/Shop.yaml")).to_be_visible()
+    fails.get_by_role("link", name="shop-3").click()
+    expect(page.get_by_role("heading", name="shop-3")).to_be_visible()
+    assert not examined(page, "impact-plan")
+    page.get_by_role("link", name="Upgrade it").click()
+    expect(page.get_by_role("heading", name="What changes")).to_be_visible(timeout=60_000)
