@@ -193,7 +193,9 @@ def change(page: Any) -> None:
         expect(page.locator("#kept")).to_have_text("Saved")
         reloaded(page)
         expect(greeting).to_have_value("Good night")
+        click(page, "button", "Next")
         click(page, "button", "Review")
+        expect(page.locator("del", has_text="Good morning")).to_be_visible()
         click(page, "button", "Save in the draft")
     with step(page, "changes"):
         click(page, "link", "Show the changes")

@@ -90,10 +90,10 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
         keys.type("Name", "By keyboard")
         keys.press("Create and add the application")
     with step(page, "wizard"):
-        keys.type("title", "Quiet")
-        keys.to("warn")
+        keys.type("Title", "Quiet")
+        keys.to("Warn")
         page.keyboard.press("Space")
-        expect(page.get_by_role("checkbox", name="warn")).to_be_checked()
+        expect(page.get_by_role("checkbox", name="Warn")).to_be_checked()
         keys.press("Review")
     with step(page, "review"):
         expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
@@ -111,7 +111,7 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
         keys.press("To the environment")
     with step(page, "edit and deploy again"):
         keys.press("Edit", begins=True)
-        keys.type("title", "Loud")
+        keys.type("Title", "Loud")
         keys.press("Review")
         keys.press("Save in the draft")
         keys.press("Deploy")
@@ -122,7 +122,7 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
         page.keyboard.press("Enter")
         keys.to("greet", "ArrowDown")
         keys.leave()
-        keys.type("name", "Kay")
+        keys.type("Name", "Kay")
         keys.leave()
         expect(page.locator(".result")).to_contain_text("hello Kay from Loud", timeout=_LONG)
         keys.press("By keyboard")

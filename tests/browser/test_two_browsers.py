@@ -31,7 +31,7 @@ def test_two_drafts_of_which_one_is_deployed(service: Any, page_for: Any) -> Non
         with step(page, f"edit to {title}"):
             page.goto(address)
             page.get_by_role("link", name="Edit North").click()
-            page.get_by_role("textbox", name="title", exact=True).fill(title)
+            page.get_by_role("textbox", name="Title", exact=True).fill(title)
             page.get_by_role("button", name="Review").click()
             page.get_by_role("button", name="Save in the draft").click()
             expect(page.locator("#notices")).to_contain_text("is changed in your draft")
