@@ -39,8 +39,8 @@ Methods:
 
 @pytest.mark.campaign
 def test_a_form_of_a_server_is_filled_in_and_its_actions_ask(remote: Remote, tmp_path: Path) -> None:
-    package = write_package(tmp_path / "fair", {"fair.Stall": SHOP}, name="fair", require={"io.vetro": "1"})
-    remote.ok("package", "import", str(package))
+    package = write_package(tmp_path / "fair", {"fair.Stall": SHOP}, name="fair", extra="Require: {io.vetro: 1}\n")
+    remote.ok("package", "publish", str(package))
     remote.ok("env", "create", "fair")
     script = ("form", "fair.Stall", "--into", "fair", "--no-ask")
     said = remote.refused(*script, "--set", "title=Books", "--set", "seats=0")

@@ -37,10 +37,9 @@ from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.environments.tasks import begun
 from vetro.server.web.views.packages.package import releases_of
-from vetro.server.web.views.wizard.control import Group, every, top
+from vetro.server.web.views.wizard.control import Group, every, told_problems, top
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.input import changed, read
-from vetro.server.web.views.wizard.names import element_id
 from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, wanted
 from vetro.server.web.views.wizard.words import script_texts
 
@@ -178,13 +177,12 @@ class _Page:
             }
             for one in questions.forms(typed, problems)
         ]
-        listed = [(problem, "") for problem in problems.get("", ())]
+        listed = told_problems(problems.get("", ()), {})
         for one in forms:
             one["groups"] = _controls(one["page"], one["id"])
-            known = {control.path for control in every(top(one["groups"]))}
-            for problem in problems_in(one["page"]):
-                place = pointer(one["id"]) + problem.place
-                listed.append((problem, element_id(place) if place in known else ""))
+            known = {control.path: control for control in every(top(one["groups"]))}
+            found = [replace(problem, place=pointer(one["id"]) + problem.place) for problem in problems_in(one["page"])]
+            listed += told_problems(found, known)
         _focus(forms)
         lost = [
             {"object": item["name"], "id": item["id"], **value, "text": _short(value["value"])}

@@ -14,10 +14,10 @@ from vetro.server.caller import Caller
 from vetro.server.forms import form_session
 from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.wizard import begin, ended_forms
-from vetro.server.web.views.wizard.control import every, top
+from vetro.server.web.views.wizard.control import every, told_problems, top
 from vetro.server.web.views.wizard.controls import builder_groups
 from vetro.server.web.views.wizard.input import changed, read
-from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, told_problems, wanted
+from vetro.server.web.views.wizard.steps import MOVES, moved_in, parts, wanted
 from vetro.server.web.views.wizard.words import around, script_texts
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as _made
 
 from django.utils.safestring import SafeString
 
+from vetro.diagnostics import Diagnostic
 from vetro.forms.model import Field
 
 #: Characters of a description that is shown as a whole.
@@ -127,3 +128,15 @@ def top(groups: Iterable[Group]) -> Iterator[Control]:
     for group in groups:
         yield from group.controls
         yield from group.advanced
+
+
+def told_problems(problems: Sequence[Diagnostic], known: Mapping[str, Control]) -> list[tuple[Diagnostic, str, str]]:
+    """(problem, id of its field, what people call that); empty for what belongs to none of the ``known`` controls."""
+    made = []
+    for problem in problems:
+        steps = problem.place.split("/")[1:]
+        around = [known.get("/" + "/".join(steps[:n])) for n in range(1, len(steps) + 1)]
+        names = [control.field.label for control in around if control is not None and control.field.label]
+        target = around[-1] if around else None
+        made.append((problem, target.id if target is not None and target.shown else "", " / ".join(names)))
+    return made

@@ -16,7 +16,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import get_template
 from django.utils.translation import gettext as _
 
-from vetro.diagnostics import Diagnostic
 from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
 from vetro.server.errors import Invalid
@@ -25,7 +24,7 @@ from vetro.server.forms.views import Shown
 from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.wizard import begin, ended_forms, last_step, presets
 from vetro.server.web.views.wizard import submit as ending
-from vetro.server.web.views.wizard.control import Control, Group, every, top
+from vetro.server.web.views.wizard.control import Control, Group, every, told_problems, top
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.input import Read, changed, read
 from vetro.server.web.views.wizard.names import element_id
@@ -207,18 +206,6 @@ def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
         "styles": styles,
     }
     return render(request, "wizard/step.html", context)
-
-
-def told_problems(problems: Sequence[Diagnostic], known: Mapping[str, Control]) -> list[tuple[Diagnostic, str, str]]:
-    """(problem, id of its field, what people call that); empty for what belongs to none of the ``known`` controls."""
-    made = []
-    for problem in problems:
-        steps = problem.place.split("/")[1:]
-        around = [known.get("/" + "/".join(steps[:n])) for n in range(1, len(steps) + 1)]
-        names = [control.field.label for control in around if control is not None and control.field.label]
-        target = around[-1] if around else None
-        made.append((problem, target.id if target is not None and target.shown else "", " / ".join(names)))
-    return made
 
 
 def _media(controls: Any) -> tuple[list[str], list[str]]:
