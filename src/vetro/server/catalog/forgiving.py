@@ -28,6 +28,8 @@ MOST: Final = 240
 #: Where a term may be, with what the place adds to the rank: at the beginning of a word, within one.
 _PLACES: Final = {"name": (1, 2), "tags": (3, 5), "categories": (3, 5), "fqn": (5, 6), "classes": (6, 7),
                   "description": (7, 8), "author": (8, 9)}  # fmt: skip
+#: Names with all words that are ranked; of more the first ones of the list are soon found.
+_NAMED: Final = 400
 #: What it costs a package that it has not all the words beside each other in its name.
 _APART: Final = 1
 
@@ -115,7 +117,7 @@ class _Lookup:
         return self._bounded([term])
 
     def _bounded(self, terms: Sequence[Term], field: str = "") -> int:
-        return bounded("catalog_packagetext t", _together(terms, field), FEW_FILTERED)
+        return trigrams.count_together([term.texts for term in terms], FEW_FILTERED, field)
 
     def rows(self, terms: Sequence[Term]) -> list[tuple[Any, ...]]:
         """The packages that have all terms, the best first."""
@@ -156,7 +158,7 @@ class _Lookup:
             text, params = trigrams.either(["name"], term.texts, trigrams.has)
             named.add(text.replace("t.name", "p.sort_name"), *params)
         found = self._bounded(leading, "name") if leading else FEW_FILTERED + 1
-        if found > FEW_FILTERED:
+        if found > _NAMED:
             rows = self._walk([], self.query.limit, named)
         else:
             rows = self._ranked(terms, _together(leading, "name"), others) if found else []

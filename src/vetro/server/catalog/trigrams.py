@@ -95,6 +95,14 @@ def together(groups: Sequence[Sequence[str]], field: str = "") -> Sql:
     return " AND ".join(sql for sql, _ in each), [p for _, params in each for p in params]
 
 
+def count_together(groups: Sequence[Sequence[str]], most: int, field: str = "") -> int:
+    """How many texts `together` is true of, counted up to ``most`` + 1."""
+    text, params = together(groups, field)
+    if on_sqlite():  # the index alone, which stops there
+        return _count(text.removeprefix("t.id IN (").removesuffix(")"), params, most)
+    return _count(f"SELECT t.id FROM catalog_packagetext t WHERE {text}", params, most)
+
+
 def either_like(text: str, words: Sequence[str]) -> Sql:
     """Whether PostgreSQL's expression ``text`` has one of the words."""
     return "(" + " OR ".join([f"{text} LIKE %s"] * len(words)) + ")", [_pattern(word) for word in words]
