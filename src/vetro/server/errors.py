@@ -14,8 +14,10 @@ class ServiceError(VetroError):
     code = "SRV400"
     status: ClassVar[int] = 400
 
-    def __init__(self, message: str, *, hint: str | None = None, details: Any = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, details: Any = None, recorded: str = "") -> None:
         super().__init__(message)
+        #: What /v1 says instead, where the recorded API has words of its own (API.md).
+        self.recorded = recorded
         if hint is not None:
             self.hint = hint
         self.details = details

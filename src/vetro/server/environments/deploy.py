@@ -98,7 +98,7 @@ def delete(caller: Caller, environment_id: str, *, abandon: bool = False) -> Tas
             return None
     raise Busy(
         Text(
-            "one task after the other is begun in environment <EnvId: {environment_id}>; abandon it again",
+            "one task after the other is begun in environment {environment_id}; abandon it again",
             environment_id=environment_id,
         )
     )
@@ -128,13 +128,7 @@ def _abandoned(caller: Caller, environment_id: str) -> bool:
 @transaction.atomic
 def _destroy(caller: Caller, environment_id: str) -> Task | None:
     found = sessions.locked(caller, environment_id, model=True)
-    found.require_free(
-        Text(
-            "Could not open session for environment <EnvId: {environment_id}>, environment "
-            "has deploying or deleting status.",
-            environment_id=environment_id,
-        )
-    )
+    found.require_free(sessions.recorded_refusal(found.id))
     hooks.leaving(found.id)
     if found.version == 0:
         _remove(caller, found, "environment.delete")
@@ -151,7 +145,7 @@ def empty(caller: Caller, environment_id: str) -> Task:
     Raises `Busy`.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free()
     hooks.leaving(found.id)
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
     model = {**(found.model or {}), "Objects": None, "ObjectsCopy": deployed_objects(found.model or {})}
@@ -166,7 +160,7 @@ def repair(caller: Caller, environment_id: str) -> Task:
     `Busy`, and what `deployed_model` raises.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free()
     session = Session(environment_id=found.id, user_id=caller.user_id, version=found.version)
     return _start(caller, found, "repair", session, deployed_model(found), Session.DEPLOYING)
 
@@ -192,7 +186,7 @@ def call_action(caller: Caller, environment_id: str, action_id: str, args: Any) 
     on the environment, `NotFound` for an action that there is not.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    found.require_free(Text("Access was denied to this resource: the environment has deploying or deleting status."))
+    found.require_free("Access was denied to this resource: the environment has deploying or deleting status.")
     root = (found.model or {}).get("Objects")
     object_id, method = _action(root, action_id)
     problem = None
@@ -211,7 +205,7 @@ def again(caller: Caller, task: Task) -> Task:
     """Does again what a failed task was to do, from the state that it left. Raises as the first time, and `Conflict`
     when the environment has been worked on since, `Forbidden` where the rule of such a task is against it."""
     found = sessions.locked(caller, task.environment_id, model=True)
-    found.require_free(Text("a task works on the environment already"))
+    found.require_free()
     newest = Environment.objects.values_list("task_id", flat=True).get(id=found.id)
     # Who has only switched servers since then left no state.
     left = State.objects.filter(environment_id=found.id).order_by("-number").values_list("task_id", flat=True)[0]

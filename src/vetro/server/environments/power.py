@@ -46,7 +46,7 @@ def change(
     `Conflict` where there is nothing that could be switched.
     """
     found = sessions.locked(caller, environment_id, model=True)
-    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free()
     row = Environment.objects.get(id=found.id)
     waves = machines(deployed_objects(found.model or {}))
     wanted = {machine.id for machine in _meant(waves, what)}

@@ -91,8 +91,9 @@ class Found:
         """Whether a task works on it, or a procedure has it."""
         return self.status in (DEPLOYING, DELETING)
 
-    def require_free(self, refusal: str) -> None:
-        """Raises `Busy` with this text while a task works on it, `Reserved` while a procedure has it."""
+    def require_free(self, recorded: str = "") -> None:
+        """Raises `Busy` while a task works on it, `Reserved` while a procedure has it. ``recorded``: what /v1 says of
+        the former instead."""
         if self.procedure_id:
             raise Reserved(
                 Text(
@@ -103,7 +104,7 @@ class Found:
                 details={"procedure_id": self.procedure_id},
             )
         if self.busy:
-            raise Busy(refusal)
+            raise Busy(Text("a task works on environment '{name}'", name=self.name), recorded=recorded)
 
 
 def get(caller: Caller, environment_id: str, *, model: bool = False) -> Found:

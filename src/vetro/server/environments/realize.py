@@ -20,7 +20,6 @@ from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.environments import deploy, fixed_properties, packages, sessions, simulation
-from vetro.server.environments.errors import Busy
 from vetro.server.environments.models import Environment, InstanceUsage, State
 from vetro.server.errors import Conflict
 from vetro.server.setup import config
@@ -38,8 +37,7 @@ def realize(caller: Caller, environment_id: str, cloud: Mapping[str, Any] | None
         cloud_settings.look_again(config())  # an image may have been built a moment ago
     with transaction.atomic():
         found = sessions.locked(caller, environment_id, model=True)
-        if found.busy:
-            raise Busy(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+        found.require_free()
         row = Environment.objects.get(id=found.id)
         if not cloud_settings.simulated(config(), row.cloud):
             raise Conflict(Text("environment '{name}' is not simulated", name=found.name), hint=Text("deploy it"))

@@ -21,17 +21,17 @@ from vetro.server.ids import new_id, stamp
 from vetro.server.queries import fetch, insert, on_sqlite
 
 
+def recorded_refusal(environment_id: str) -> str:
+    """What /v1 says of an environment on which a task works."""
+    what = f"environment <EnvId: {environment_id}>"
+    return f"Could not open session for {what}, environment has deploying or deleting status."
+
+
 def open_session(caller: Caller, environment_id: str) -> Session:
     """A new, empty draft of the environment as it is now. Raises `Busy` while a task works on it."""
     with transaction.atomic():
         found = locked(caller, environment_id)
-        found.require_free(
-            Text(
-                "Could not open session for environment <EnvId: {environment_id}>, environment "
-                "has deploying or deleting status.",
-                environment_id=environment_id,
-            )
-        )
+        found.require_free(recorded_refusal(found.id))
         session = _opened(found, caller)
         record(caller, "session.open", session.id, found.name, environment=found.id)
         announce(found.project_id, found.id, "opened", kind="session", session=session.id)

@@ -148,7 +148,7 @@ def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
     is nothing to upgrade, `Busy`.
     """
     found = queries.get(caller, environment_id, model=True)
-    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free()
     return _prepared(caller, found, request)
 
 
@@ -242,7 +242,7 @@ def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Sessio
     not work: the report is in its ``details``.
     """
     found = queries.get(caller, environment_id, model=True)
-    found.require_free(Text("a task works on environment <EnvId: {environment_id}>", environment_id=environment_id))
+    found.require_free()
     made = _prepared(caller, found, request)
     if not made.report["ready"]:
         raise _incomplete(made.report)

@@ -77,7 +77,7 @@ def deploy(
         wanted = row is not None and row.version > 0 and offered(row)
     if not wanted:
         return deploying.deploy(caller, environment_id, session_id)
-    queries.get(caller, environment_id).require_free(_BUSY)
+    queries.get(caller, environment_id).require_free()
     substitution.migrate(caller, environment_id, session_id)
     found = way_back(caller, environment_id, session_id)
     if not found.able:
@@ -90,9 +90,6 @@ def deploy(
             details={"losses": list(found.losses)},
         )
     return _begin(caller, environment_id, session_id, guard, found, before)
-
-
-_BUSY: Final = Text("a task works on the environment already")
 
 
 def _check_times(guard: Guard) -> None:
@@ -193,7 +190,7 @@ def undoable(caller: Caller, environment_id: str) -> Procedure:
     if row.step not in UNDOABLE:
         raise Conflict(Text("the update is {step} already", step=row.step))
     if row.step == "holding":
-        found.require_free(_BUSY)
+        found.require_free()
     return row
 
 

@@ -119,7 +119,7 @@ def respond(request: HttpRequest, path: str) -> Plain:
     try:
         return _respond(request, path)
     except ServiceError as error:
-        plain = error_response(request, error.status, error.message, error.hint)
+        plain = error_response(request, error.status, error.recorded or error.message, error.hint)
         if isinstance(error.details, dict) and "retry_after" in error.details:
             plain.headers["Retry-After"] = str(error.details["retry_after"])
     except (SuspiciousOperation, MultiPartParserError) as error:  # too many parameters or parts, too large, malformed
