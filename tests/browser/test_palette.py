@@ -16,7 +16,8 @@ def test_ctrl_k_leads_anywhere_and_help_explains_the_page(page_for: Callable[...
     page.keyboard.press("Control+k")
     field = page.get_by_role("combobox", name="Search everything")
     expect(field).to_be_focused()
-    expect(page.get_by_role("option").first).to_be_visible()
+    palette = page.get_by_role("dialog", name="Search everything")
+    expect(palette.get_by_role("option").first).to_be_visible()
     page.keyboard.type("spring")
     wanted = page.get_by_role("option", name="Spring fair", exact=True).first
     expect(wanted).to_be_visible()

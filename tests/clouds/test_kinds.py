@@ -150,6 +150,7 @@ OTHER_MEANINGS = {
     "clouds/drivers/needs.py": {"record"},
     "clouds/stacks/types/volumes.py": {"record"},
     "clouds/drivers/tools.py": {"proot"},  # a program
+    "server/procedures/migrations/0001_initial.py": {"record"},  # what the reducer knows of a procedure
     "library/natives/services.py": {"openstack"},  # a name of Murano's
 }
 

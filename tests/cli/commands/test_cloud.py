@@ -42,7 +42,7 @@ def test_kinds_are_listed(vetro: Vetro, workspace: Path, monkeypatch: pytest.Mon
     assert shown.exit_code == 0, shown.output
     rows = {line.split()[0]: line for line in shown.stdout.splitlines()}
     assert rows["record"].split()[1:6] == ["yes", "no", "stream", "attach", "own"]
-    assert rows["nspawn"].split()[1:5] == ["yes", "stream", "record", "own"]  # not in use
+    assert rows["nspawn"].split()[1:5] == ["yes", "stream", "attach", "own"]  # not in use
     data = json.loads(vetro("cloud", "list", "-o", "json").stdout)
     assert data["clouds"][0]["kind"] == "record" and data["clouds"][0]["capabilities"]["volumes"] == "attach"
     assert not workspace.exists()

@@ -53,7 +53,7 @@ def test_more_includes_less(needs: dict[str, Any], able: dict[str, Any], enough:
 
 def test_the_error_names_the_kinds_that_have_it() -> None:
     having = kinds_with({"volumes": "attach"})
-    assert "record" in having and "nspawn" not in having
+    assert {"record", "nspawn"} <= {*having} and "proot" not in having
     with pytest.raises(
         NeedsMissing, match="it needs data volumes that are attached to servers, which clouds"
     ) as caught:
@@ -101,14 +101,14 @@ def test_a_plan_goes_by_what_the_target_can_do(tmp_path: Path) -> None:
     from vetro.engine.planning import recorder
     from vetro.library.stackdata import difference, digest_of, parts_of
 
-    real = {"kind": "nspawn", "directory": str(tmp_path / "cloud"), "settings": {}}
+    real = {"kind": "proot", "directory": str(tmp_path / "cloud"), "settings": {}}
     folder = tmp_path / "plan"
     folder.mkdir()
     cloud = recorder.make({"folder": str(folder), "real": real}, OWNER)
     try:
         parts = parts_of(hot(ATTACHED))
         put, drop = difference({}, parts)
-        with pytest.raises(NeedsMissing, match="which clouds of kind 'nspawn' do not have"):
+        with pytest.raises(NeedsMissing, match="which clouds of kind 'proot' do not have"):
             cloud.push_stack(OWNER, "", "web", StackChange(digest_of(parts), None, put, drop))
     finally:
         cloud.close()

@@ -12,6 +12,8 @@ from vetro.muranopl.session import Session
 
 #: Warnings at most.
 MOST = 100
+#: What the service keeps in the model of an environment, as the recorded API does, for those who read it there.
+_OF_ENVIRONMENTS = frozenset({"description_text"})
 #: Longer names are cut in texts.
 _LONGEST = 80
 
@@ -34,6 +36,8 @@ def undeclared(
         declared, given = obj._type.properties, session.store.plans[obj._type].init_arguments
         for name in place.object:
             if name == "?" or name in declared or name in given:
+                continue
+            if place.owner is None and name in _OF_ENVIRONMENTS:
                 continue
             if len(found) >= MOST:
                 return found
