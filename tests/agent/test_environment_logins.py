@@ -36,7 +36,7 @@ from vetro.server.tasks import spec
 OWNER = Owner("project", "env")
 #: Stands for the password of the environment where tests are collected.
 PASSWORD = "(the password)"
-TASK: Any = SimpleNamespace(id="t", project_id="project", environment_id="env", user_id="u", spec={})
+TASK: Any = SimpleNamespace(id="t", kind="deploy", project_id="project", environment_id="env", user_id="u", spec={})
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +30,9 @@ def builds(image: Path, monkeypatch: pytest.MonkeyPatch, then: Callable[[], None
     """What is built from now on, without any package source."""
     built = []
 
-    def build(store: Any, name: str, *, again: bool = False, progress: Callable[[str], None]) -> Any:
+    def build(
+        store: Any, name: str, *, again: bool = False, progress: Callable[[str], None], ready: Sequence[str] = ()
+    ) -> Any:
         progress("unpacking")
         then()
         built.append(name)
