@@ -21,9 +21,11 @@ _WANTED = re.compile(
 _WIDER = """() => {
   const limit = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= limit) return [];
-  return [...document.querySelectorAll("body *")]
+  const found = [...document.querySelectorAll("body *")]
     .filter((element) => element.getBoundingClientRect().right > limit + 1)
+    .filter((element) => getComputedStyle(element).visibility !== "hidden")
     .map((element) => element.outerHTML.slice(0, 120)).slice(0, 5);
+  return found.length ? found : [`something of ${document.documentElement.scrollWidth} pixels`];
 }"""
 
 

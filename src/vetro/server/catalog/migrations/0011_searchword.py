@@ -68,6 +68,11 @@ def learn(apps, schema_editor):
     spelling.learn(part, word)
 
 
+def fill(apps, schema_editor):
+    learn(apps, schema_editor)
+    add(apps, schema_editor)
+
+
 class Migration(migrations.Migration):
     dependencies = [("catalog", "0010_changes")]
     operations = [
@@ -82,6 +87,5 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("form", "word"), name="one_word_a_form")],
             },
         ),
-        migrations.RunPython(learn, migrations.RunPython.noop),
-        migrations.RunPython(add, remove),
+        migrations.RunPython(fill, remove),
     ]

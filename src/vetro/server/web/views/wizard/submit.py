@@ -44,11 +44,20 @@ def finish(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     return end(request, caller, shown, deploy=request.POST.get("then") == "deploy")
 
 
+#: At this status htmx asks no more.
+_STOP_POLLING = 286
+
+
 @page("GET", "POST", rule="use_forms")
 @ended_forms.of_form
 def plan(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """What deploying would do once the form is sent: POST finds it out, GET says how far that is."""
-    shown = form_session.describe(caller, form)
+    try:
+        shown = form_session.describe(caller, form)
+    except NotFound:
+        if not is_htmx(request):
+            raise
+        return HttpResponse(status=_STOP_POLLING)  # the form was sent a moment ago
     try:
         task = form_session.plan(caller, form) if request.method == "POST" else form_session.planned(caller, form)
         about = _planned(task)
