@@ -21,8 +21,8 @@ DECLARED: dict[str, dict[str, str]] = {
     "catalog.0003_search": {"RunPython": "adds an index; on SQLite tables of its own, kept by triggers"},
     "catalog.0005_short_words": {"RunPython": "adds a function and an index of it"},
     "catalog.0011_searchword": {
-        "RunPython": "fills the new table and adds an index, on SQLite kept by triggers; packages that the version before"
-        " imports meanwhile are found, but not by misspelt words until they are imported again or `vetro db check` mends it"
+        "RunPython": "fills the new table and adds an index, on SQLite kept by triggers; packages that the version"
+        " before imports meanwhile are found, but not by misspelt words until they are imported again"
     },
     "environments.0007_lock": {
         "RunPython": "fills the new columns; states that programs of the version before write meanwhile have no lock,"

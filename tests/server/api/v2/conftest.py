@@ -189,9 +189,11 @@ def real(ann: Any, orchard: Any, environment: str, deploy: Callable[..., Any]) -
     task = deploy(tree("t1", pin="1234"))
     session = ann.post(f"/v2/environments/{environment}/sessions").json()["id"]
     template = ann.post("/v2/templates", {"name": "grove", "services": [tree()]}).json()["id"]
+    form = ann.post("/v2/forms", {"package": orchard["id"], "environment_id": environment}).json()["id"]
     return {
         "environment_id": environment,
         "session_id": session,
+        "form_id": form,
         "task_id": task["id"],
         "seq": str(ann.get(f"/v2/tasks/{task['id']}/log").json()["items"][0]["seq"]),
         "template_id": template,
