@@ -245,7 +245,7 @@ def test_workers_of_another_user_live_though_nobody_sees_them(monkeypatch: pytes
 
     monkeypatch.setattr(members, "Path", lambda _: SimpleNamespace(read_text=hidden))
     monkeypatch.setattr(members.os, "kill", kill)
-    assert [members._lives(pid) for pid in (1, 2, 3)] == [True, False, True]
+    assert [members.lives(pid) for pid in (1, 2, 3)] == [True, False, True]
 
 
 def test_deploy_then_destroy(ann: Any, drain: Callable[..., int]) -> None:
