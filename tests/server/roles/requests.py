@@ -72,6 +72,7 @@ _V2: dict[str, Any] = {
     "changeProject": {"enabled": False},
     "changeQuotas": {"quotas": {"servers": 3}},
     "evaluateForm": {"answers": {"name": "mine"}},
+    "makePassword": {"path": "name"},
     "validateForm": {"answers": {"name": "mine"}},
     "submitForm": {"answers": {"name": "mine"}},
     "goBackInForm": {"page": 0},
