@@ -337,7 +337,7 @@ def test_rename_clone_and_template(garden: Any, client: Client) -> None:
     shown = client.get(template)
     assert "test.Plant" in words(shown) and b"canary" not in shown.content
     made = client.post(f"{template}create", {"name": "third park"})["Location"]
-    assert "Plant New in the draft" in words(client.get(made))
+    assert "Plant 1.0.0 New in the draft" in words(client.get(made))
 
 
 def test_an_exported_environment_is_brought_back(garden: Any, client: Client) -> None:
