@@ -57,14 +57,15 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
         if isinstance(hook, Hook)
     }
     assert apps == {
-        tasks.changed: ["notices"],
-        tasks.ended: ["environments", "watch"],
-        tasks.broken_off: ["environments"],
+        tasks.works: ["impact"],
+        tasks.changed: ["impact", "notices"],
+        tasks.ended: ["environments", "watch", "procedures"],
+        tasks.broken_off: ["environments", "procedures"],
         tasks.again: ["environments"],
         tasks.aged: ["retention"],
-        tasks.beside: ["watch", "notices"],
-        catalog.changed: ["tasks"],
-        catalog.used_digests: ["environments", "tasks"],
+        tasks.beside: ["watch", "procedures", "notices"],
+        catalog.changed: ["environments", "tasks"],
+        catalog.used_digests: ["environments", "impact", "tasks"],
         catalog.uses: ["environments", "tasks"],
         requests.most_streams: ["quotas"],
     }

@@ -139,6 +139,11 @@ CASES = {
     "many packages that are checked": ("/v2/packages/check", many, 200, "io.test.N5"),
     "packages that are compared": ("/v2/packages/compare", compared, 200, '"name": "io.test.N0"'),
     "field of a comparison": ("/v2/packages/compare", lambda: form(("a.zip", b"x"), old=WIDE), 413, "524,288 bytes"),
+    "a package of which the impact is asked": (
+        "/v2/packages/impact",
+        lambda: form(("a.zip", package("N0", Resources__x=random.Random(5).randbytes(4_900_000)))), 202, "io.test.N0",
+    ),
+    "field of an impact": ("/v2/packages/impact", lambda: form(("a.zip", b"x"), package=WIDE), 413, "524,288 bytes"),
     "form definition": (
         "/v2/packages", lambda: form(("a.zip", package("U", **{"UI/ui.yaml": b"#" + noise(50 << 20)}))),
         400, "its form definition has 5",
