@@ -141,7 +141,8 @@ CASES = {
     "field of a comparison": ("/v2/packages/compare", lambda: form(("a.zip", b"x"), old=WIDE), 413, "524,288 bytes"),
     "a package of which the impact is asked": (
         "/v2/packages/impact",
-        lambda: form(("a.zip", package("N0", Resources__x=random.Random(5).randbytes(4_900_000)))), 400, "no environment uses a version",
+        lambda: form(("a.zip", package("N0", Resources__x=random.Random(5).randbytes(4_900_000)))),
+        400, "no environment uses a version",
     ),
     "field of an impact": ("/v2/packages/impact", lambda: form(("a.zip", b"x"), package=WIDE), 413, "524,288 bytes"),
     "form definition": (
