@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from django.db import transaction
 from django.http import HttpRequest
 from ninja import Field, File, Form, Schema
 from ninja.files import UploadedFile
@@ -102,13 +103,12 @@ def begin(
 ) -> Answer:
     """Begins to find out what a version would change. Nothing outside changes; tasks of kind `plans` do it."""
     caller = who(request)
-    beside: list[LockedPackage] = []
-    if archive is not None:
-        draft = drafts.read(caller, content_of(archive), drafts.Options(strict=False))
-        chosen = answers.locked(draft.row)
-        blobs.put(draft.data)
-        beside = [chosen]
-    made = answers.begin_impact(caller, package=given.package, all_projects=given.all_projects, beside=beside)
+    draft = None if archive is None else drafts.read(caller, content_of(archive), drafts.Options(strict=False))
+    beside: list[LockedPackage] = [] if draft is None else [answers.locked(draft.row)]
+    with transaction.atomic():
+        made = answers.begin_impact(caller, package=given.package, all_projects=given.all_projects, beside=beside)
+        if draft is not None:
+            blobs.put(draft.data)  # there before any task begins, and not at all where the question is refused
     return accepted(translated_data(made))
 
 
