@@ -194,10 +194,12 @@ def main() -> None:
     folder = Path(os.environ[RUN])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         with address(folder) as path:
-            Path(path).unlink(missing_ok=True)  # of one that was killed
-            listening.bind(path)
-            os.chmod(path, 0o600)
-        listening.listen(64)
+            new = Path(path + ".new")
+            new.unlink(missing_ok=True)  # of one that was killed
+            listening.bind(str(new))
+            new.chmod(0o600)
+            listening.listen(64)
+            new.rename(path)  # who finds the name reaches it
         Server(listening, _load).run()
 
 
