@@ -180,7 +180,7 @@ def typed(chance: random.Random) -> dict[str, Callable[[], str]]:
 def measure_typed(rounds: int) -> dict[str, dict[str, float]]:
     """Kind of text -> {p50, p99, cpu}: milliseconds, and the longest that the processor worked on one of them."""
     from vetro.server.caller import Caller
-    from vetro.server.catalog import forgiving
+    from vetro.server.catalog import fuzzy_search
     from vetro.server.catalog.search_query import Query
 
     caller = Caller("bench", "bench", PROJECTS[0], "bench")
@@ -190,7 +190,7 @@ def measure_typed(rounds: int) -> dict[str, dict[str, float]]:
         for _ in range(rounds):
             query = Query(search=make(), type="Application", catalog=True, order_by=(), limit=24)
             began, busy = time.perf_counter(), time.process_time()
-            forgiving.find(caller, query)
+            fuzzy_search.find(caller, query)
             times.append((time.perf_counter() - began) * 1000)
             worked.append((time.process_time() - busy) * 1000)
         results[kind] = {**_summary(times), "cpu": round(max(worked), 2)}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from vetro.cli import output as out
 from vetro.cli.compile_cache import cache_folder, code_cache
-from vetro.engine.models.undeclared import warning_text
+from vetro.engine.models.unknown_properties import warning_text
 from vetro.engine.query.query import AskFailed, ask
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task

@@ -11,7 +11,7 @@ from django.test import Client
 from tests.server.catalog.archives import archive
 from vetro.server.catalog import service, standard_packages
 from vetro.server.environments.models import Environment
-from vetro.server.forms import rehearsal
+from vetro.server.forms import dry_run
 from vetro.server.forms.models import FormDraft
 from vetro.server.tasks.models import Task
 
@@ -85,5 +85,5 @@ def test_what_a_plan_makes_is_counted_by_kind() -> None:
     server = {"name": "a", "type": "OS::Nova::Server", "what": "created", "properties": []}
     stacks = [{"resources": [server, server, {**server, "what": "deleted"}, {**server, "type": "OS::Cinder::Volume"}]}]
     sized = {"what": "created", "properties": [{"name": "flavor", "new": "m1.small"}]}
-    found = rehearsal.gets({"stacks": stacks, "objects": [sized, sized], "scripts": [1, 2, 3]})
+    found = dry_run.gets({"stacks": stacks, "objects": [sized, sized], "scripts": [1, 2, 3]})
     assert found.resources == {"servers": 2, "volumes": 1} and found.sizes == {"m1.small": 2} and found.scripts == 3

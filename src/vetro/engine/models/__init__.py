@@ -5,7 +5,7 @@ from __future__ import annotations
 from vetro.engine.models.apply import Applied, UnclearApplication, apply_answers, put
 from vetro.engine.models.check import check_model, examine
 from vetro.engine.models.suggest import Suggester, Suggestions
-from vetro.engine.models.undeclared import undeclared, warning_text
+from vetro.engine.models.unknown_properties import undeclared, warning_text
 
 __all__ = [
     "Applied",

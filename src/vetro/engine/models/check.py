@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.clouds.interface import NotAvailable
 from vetro.engine.failure import describe
-from vetro.engine.models.undeclared import undeclared
+from vetro.engine.models.unknown_properties import undeclared
 from vetro.muranopl.errors import ContractViolation, DeclarationError
 from vetro.muranopl.objects.forward_references import NOT_YET, ForwardReference
 from vetro.muranopl.objects.loader import Loader

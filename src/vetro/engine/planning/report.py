@@ -25,7 +25,7 @@ from vetro.clouds.drivers.base import Recorder
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.diagnostics import Text, encode_messages
-from vetro.engine.models.undeclared import warning_text
+from vetro.engine.models.unknown_properties import warning_text
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
 from vetro.engine.worker.journal import Journal

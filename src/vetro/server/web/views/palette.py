@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.catalog import forgiving
+from vetro.server.catalog import fuzzy_search
 from vetro.server.catalog.search_query import Query
 from vetro.server.catalog.search_terms import terms_of
 from vetro.server.environments import component_names
@@ -92,7 +92,7 @@ def _applications(caller: Caller, words: str) -> list[Hit]:
     if not words or not allows(caller, "get_package"):
         return []
     query = Query(search=words, type="Application", catalog=True, order_by=(), limit=_EACH)
-    rows = forgiving.find(caller, query).rows
+    rows = fuzzy_search.find(caller, query).rows
     return [Hit(str(row[3]), f"/app/catalog/{quote(str(row[1]))}/", str(row[2])) for row in rows]
 
 

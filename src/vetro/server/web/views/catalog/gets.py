@@ -10,7 +10,7 @@ from vetro.diagnostics import decode_messages
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.errors import ServiceError
-from vetro.server.forms import rehearsal
+from vetro.server.forms import dry_run
 from vetro.server.tasks.models import Task
 from vetro.server.web.page import page, render
 from vetro.server.web.views.catalog.application import chosen, versions_of
@@ -24,7 +24,7 @@ _ACTIONS = 12
 def gets(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     """What is known of it; posted: begins to find it out."""
     row = chosen(versions_of(caller, fqn), request.GET.get("version"))
-    found = rehearsal.begin(caller, row) if request.method == "POST" else rehearsal.known(caller, row)
+    found = dry_run.begin(caller, row) if request.method == "POST" else dry_run.known(caller, row)
     context: dict[str, Any] = {"package": row, "may_plan": allows(caller, "plan_environment")}
     if found is not None:
         context |= {"missing": found.missing, **(_told(found.task) if found.task is not None else {})}
@@ -37,7 +37,7 @@ def _told(task: Task) -> dict[str, Any]:
     if task.state not in Task.FINAL:
         return {"waits": True}
     if task.state == "done" and isinstance(task.result, dict):
-        return {"gets": rehearsal.gets(task.result)}
+        return {"gets": dry_run.gets(task.result)}
     return {"failed": decode_messages(task.error or {}).get("message") or task.state}
 
 

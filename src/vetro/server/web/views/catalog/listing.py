@@ -12,11 +12,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from vetro.packages.shipped import applications as shipped_applications
-from vetro.packages.shipped import shipped_folder
+from vetro.packages.bundled import applications as bundled_applications
+from vetro.packages.bundled import bundled_folder
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.catalog import answers, forgiving, search
+from vetro.server.catalog import answers, fuzzy_search, search
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Category
 from vetro.server.catalog.storage import store_changed
@@ -87,7 +87,7 @@ def _found(caller: Caller, query: search.Query, after: str) -> tuple[list[dict[s
         return (*found(caller, query, AT_ONCE, after), None)
     skip = int(after) if after.isascii() and after.isdigit() and len(after) < 6 else 0
     query.limit = AT_ONCE
-    result = forgiving.find(caller, query, skip)
+    result = fuzzy_search.find(caller, query, skip)
     rows = completed(caller, [answers.package_json(row) for row in result.rows])
     return rows, str(skip + AT_ONCE) if result.more else "", result
 
@@ -141,7 +141,7 @@ def _ticked(offered: tuple[tuple[str, int], ...], chosen: list[str]) -> list[tup
 @cache
 def _categories() -> dict[str, list[str]]:
     """Full name of an example -> the categories that it belongs to: packages have none of their own."""
-    place = shipped_folder("examples")
+    place = bundled_folder("examples")
     found: dict[str, list[str]] = {} if place is None else json.loads((place / "categories.json").read_text("utf-8"))
     return found
 
@@ -152,7 +152,7 @@ def _archives() -> tuple[bytes, ...]:
     from vetro.packages.checks.paths import package_paths
     from vetro.packages.load import open_package
 
-    place = shipped_folder("examples")
+    place = bundled_folder("examples")
     return () if place is None else tuple(open_package(path).blob for path in package_paths(str(place)))
 
 
@@ -161,4 +161,4 @@ def _applications() -> tuple[bytes, ...]:
     """The applications of catalog/, in all their versions."""
     from vetro.packages.load import open_package
 
-    return tuple(open_package(folder).blob for folders in shipped_applications().values() for folder in folders)
+    return tuple(open_package(folder).blob for folders in bundled_applications().values() for folder in folders)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vetro.server.caller import Caller
-from vetro.server.catalog import forgiving, spelling
+from vetro.server.catalog import fuzzy_search, spelling
 from vetro.server.catalog.models import Category, Package, SearchWord
 from vetro.server.catalog.search import SMALL
 from vetro.server.catalog.search_query import LONGEST_SEARCH, Query
@@ -94,9 +94,9 @@ def names(text: str, **more: Any) -> list[str]:
     return [row[3] for row in found(text, **more).rows]
 
 
-def found(text: str, caller: Caller = ANN, skip: int = 0, **more: Any) -> forgiving.Found:
+def found(text: str, caller: Caller = ANN, skip: int = 0, **more: Any) -> fuzzy_search.Found:
     query = Query(search=text, type="Application", catalog=True, **{"limit": 24, "order_by": (), **more})
-    return forgiving.find(caller, query, skip)
+    return fuzzy_search.find(caller, query, skip)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import vetro
 
 
 @cache
-def shipped_folder(name: str) -> Path | None:
+def bundled_folder(name: str) -> Path | None:
     """``examples`` or ``catalog``: beside the program as it is installed, else in the checkout; None without it."""
     program = Path(vetro.__file__).parent
     for place in (program / name, program.parent.parent / name):
@@ -23,7 +23,7 @@ def shipped_folder(name: str) -> Path | None:
 @cache
 def applications() -> dict[str, tuple[Path, ...]]:
     """The applications of the catalog: name -> folders of its versions, oldest first. Empty where they are missing."""
-    place = shipped_folder("catalog")
+    place = bundled_folder("catalog")
     found: dict[str, tuple[Path, ...]] = {}
     for folder in sorted(place.iterdir()) if place is not None else ():
         versions = [path for path in folder.iterdir() if path.name[0].isdigit()] if folder.is_dir() else []
