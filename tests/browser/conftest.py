@@ -25,7 +25,7 @@ from tests.support.needs import need
 
 _CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 #: Cut off from the network, and slow machines: waiting costs nothing where all is well.
-_PATIENCE = 20_000
+_PATIENCE = 60_000
 #: What recorded servers answer, so that actions have something to show.
 ANSWERS = Path(__file__).with_name("answers.yaml")
 

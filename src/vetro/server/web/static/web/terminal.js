@@ -65,14 +65,16 @@ async function send(shell) {
     const answer = await fetch(`${box.dataset.input}${shell.id}/input`, {
       method: "POST", headers, body: JSON.stringify({ data: encoded(part), terminal: wanted }),
     }).catch(() => null);
-    if (answer?.status === 429) {
-      say(box.dataset.full);
+    if (answer?.status === 429 || answer?.status === 503) {  // nothing of it was taken
+      say(answer.status === 429 ? box.dataset.full : box.dataset.busy);
       await new Promise((resolve) => setTimeout(resolve, 300));
     } else if (answer?.ok) {
-      if (state.textContent === box.dataset.full) say(box.dataset.open);
+      if ([box.dataset.full, box.dataset.busy].includes(state.textContent)) say(box.dataset.open);
       shell.keys = shell.keys.slice(part.length);
       if (shell.size === wanted) shell.size = null;
     } else {
+      // The shell has ended, or nobody knows whether it got them: what is sent again could be done twice.
+      if (shell === open && shell.keys.length && answer?.status !== 404) say(box.dataset.dropped);
       shell.keys = [];
       shell.size = null;
     }
