@@ -8,14 +8,14 @@ from typing import Any
 
 from openstack.block_storage.v3 import backup, snapshot, volume
 from openstack.block_storage.v3 import limits as cinder_limits
-from openstack.compute.v2 import availability_zone, flavor, keypair, server, volume_attachment
+from openstack.compute.v2 import availability_zone, flavor, keypair, server, server_diagnostics, volume_attachment
 from openstack.compute.v2 import limits as nova_limits
 from openstack.image.v2 import image, metadef_namespace, metadef_object
 from openstack.network.v2 import extension, network, port, quota, router, security_group, subnet
 
 _RESOURCES: Mapping[str, tuple[Any, ...]] = {
     "nova": (flavor.Flavor, keypair.Keypair, availability_zone.AvailabilityZone, server.Server, nova_limits.Limits,
-             volume_attachment.VolumeAttachment),
+             volume_attachment.VolumeAttachment, server_diagnostics.ServerDiagnostics),
     "neutron": (
         network.Network, subnet.Subnet, port.Port, router.Router, security_group.SecurityGroup, extension.Extension,
         quota.QuotaDetails,

@@ -20,6 +20,7 @@ from vetro.clouds.interface import (
     Owner,
     PowerAction,
     ResourceState,
+    ServerMetrics,
     ServerState,
     StackChange,
     StackState,
@@ -29,6 +30,7 @@ from vetro.clouds.messages import Channel, Message
 from vetro.clouds.waits import Waits
 from vetro_openstack import catalog, resources, servers
 from vetro_openstack.agents import Agents
+from vetro_openstack.diagnostics import Diagnostics
 from vetro_openstack.link import Link, sign_in
 from vetro_openstack.networking import Networking
 from vetro_openstack.servers import Rules
@@ -70,6 +72,7 @@ class OpenStackCloud:
         #: By project, environment and queue: until when it is known why nobody answers, why, whether it is being asked.
         self._silent: dict[tuple[str, str, str], tuple[float, str | None, bool]] = {}
         self._networking: dict[tuple[str, str], Networking] = {}
+        self._diagnostics = Diagnostics()
 
     def regions(self) -> Sequence[str]:
         """See `Cloud.regions`."""
@@ -121,6 +124,17 @@ class OpenStackCloud:
             owner: {id: projects[owner.project][id] for id in known if id in projects[owner.project]}
             for owner, known in owned.items()
         }
+
+    def server_metrics(self, wanted: Mapping[Owner, Collection[str]]) -> Mapping[str, ServerMetrics]:
+        """See `MeasuresServers.server_metrics`: Nova's diagnostics, where the policy of the cloud allows them."""
+        projects: dict[str, set[str]] = {}
+        for owner, ids in wanted.items():
+            projects.setdefault(owner.project, set()).update(self._owned(owner, ids))
+        regions = ("", *self.regions())
+        return self._diagnostics.ask({
+            project: ([self._link(Owner(project, ""), region) for region in regions], ids)
+            for project, ids in projects.items()
+        })  # fmt: skip
 
     def _rules_of(self, link: Link, project: str) -> Rules:
         now = time.monotonic()
