@@ -1,33 +1,46 @@
 """Guarded updates under kill -9: a service of processes that are forked, killed anywhere, and forked again.
 
-Each process (who begins the update, who works, who sweeps) is killed at a statement of the database that it was about
-to make, or its effects host or task process at a step of the engine. Whoever comes next goes on as another worker
-would: leases of the dead have lapsed.
+Each process begins the update where nobody has, and then works and sweeps until it has ended. It is killed at a
+statement of the database that it was about to make, or its effects host or its task process at a step of the engine.
+Whoever comes next goes on as another worker would: leases of the dead have lapsed. One zygote and one process that
+forks hosts serve all of them, so a case costs little; hosts of who was killed are killed as the kernel would.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import random
+import select
 import signal
 import sqlite3
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from vetro.engine.host.forker import HostForker
+from vetro.engine.host.process import HostProcess
+from vetro.engine.task.launcher import Launcher
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
 
 CALLER = Caller("local", "tester", "local", "local", ("admin",), True)
-Victim = Literal["self", "host", "task", "nobody"]
-#: Processes after which a case that has not ended is stuck.
-MOST = 60
+Victim = Literal["self", "host", "task", "keeper", "server"]
+#: Processes, and tasks and looks of one of them, after which a case that has not ended is stuck.
+MOST, TURNS = 20, 60
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Whom to kill in what phase: before its n-th statement, or at the n-th step of the engine."""
+
+    phase: str
+    victim: Victim
+    at: int
 
 
 @dataclass
@@ -35,46 +48,84 @@ class Case:
     """One update: what is meant to go wrong, and what became of it."""
 
     seed: int
-    kills: int = 0
+    kind: str
     processes: int = 0
-    killed: list[str] = field(default_factory=list)
+    kills: list[str] = field(default_factory=list)
     step: str = ""
     standstill: float = 0.0
+    seconds: float = 0.0
 
 
-class Kill:
-    """Kills once: the process itself before its n-th statement, or another one at the n-th step of the engine."""
+class Killer:
+    """Carries out kills in this process. It says which before it does, and what others it started.
 
-    def __init__(self, victim: Victim, at: int, write: int) -> None:
-        self.victim, self.at, self._write = victim, at, write
-        self._count = 0
+    ``servers``: kills the keeper, or the first process, of a real server.
+    """
+
+    def __init__(self, kills: Sequence[Kill], write: int, servers: Callable[[Victim], None] | None = None) -> None:
+        self._kills = list(kills)
+        self._write = write
+        self._servers = servers
+        #: What is being done now, and what was counted of it: statements and steps.
+        self._phase = ""
+        self.counts: dict[tuple[str, str], int] = {}
         self.host: Any = None
         self.task: Any = None
 
+    def enter(self, phase: str) -> None:
+        """What follows is another phase; one that comes again is counted on."""
+        self._phase = phase
+
+    def say(self, **what: Any) -> None:
+        """A line for who forked this process."""
+        data = (json.dumps(what) + "\n").encode()
+        while data:
+            data = data[os.write(self._write, data) :]
+
     def statement(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         """A wrapper of the database."""
-        if self.victim == "self":
-            self._tick(sql[:60])
+        self._tick(sql[:60], ("self",))
         return execute(sql, params, many, context)
 
     def step(self, name: str, key: str) -> None:
         """A step of the engine."""
-        if self.victim in ("host", "task"):
-            self._tick(f"{name} {key}")
+        self._tick(f"{name} {key}", ("host", "task", "keeper", "server"))
 
-    def _tick(self, what: str) -> None:
-        self._count += 1
-        if self._count != self.at:
-            return
-        os.write(self._write, (json.dumps({"killed": f"{self.victim} at {what}"}) + "\n").encode())
-        if self.victim == "self":
-            os.kill(os.getpid(), signal.SIGKILL)
-        found = self.host if self.victim == "host" else self.task
-        if found is not None:
-            found.kill()
+    def _tick(self, what: str, victims: Sequence[Victim]) -> None:
+        key = (self._phase, victims[0])
+        self.counts[key] = self.counts.get(key, 0) + 1
+        for kill in [one for one in self._kills if one.phase == self._phase and one.victim in victims]:
+            if self.counts[key] < kill.at:
+                continue
+            self._kills.remove(kill)
+            self.say(killed=[kill.phase, kill.victim, kill.at], what=what)
+            if kill.victim == "self":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if kill.victim in ("keeper", "server"):
+                assert self._servers is not None
+                self._servers(kill.victim)
+            elif (found := self.host if kill.victim == "host" else self.task) is not None:
+                found.kill()
 
 
-def in_process(work: Callable[[int], Any], limit: float = 300.0) -> tuple[bool, list[dict[str, Any]]]:
+@dataclass
+class Forks:
+    """What task processes and effects hosts of all processes are forked from."""
+
+    launcher: Launcher
+    hosts: HostForker
+
+
+@contextmanager
+def forks(cache: Path, cloud: str) -> Iterator[Forks]:
+    """``cache``: the folder of compiled code."""
+    with Launcher(cache=cache) as launcher, HostForker(cloud) as hosts:
+        launcher.start().close()  # it is ready
+        hosts.start()
+        yield Forks(launcher, hosts)
+
+
+def in_process(work: Callable[[int], Any], limit: float = 600.0) -> tuple[bool, list[dict[str, Any]]]:
     """Forks a process that works: whether it lived to its end, and what it said. Raises where it failed."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -89,23 +140,34 @@ def in_process(work: Callable[[int], Any], limit: float = 300.0) -> tuple[bool, 
         finally:
             os._exit(status)
     os.close(writer)
-    begun, text = time.monotonic(), b""
+    end, text = time.monotonic() + limit, b""
+    descriptor = os.pidfd_open(pid)
     os.set_blocking(reader, False)
-    while True:
-        text += _read(reader)
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            break
-        if time.monotonic() - begun > limit:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            raise AssertionError("a process hangs")
-        time.sleep(0.01)
-    while chunk := _read(reader):
-        text += chunk
-    os.close(reader)
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    poll.register(descriptor, select.POLLIN)
+    try:
+        while True:
+            ready = dict(poll.poll(max(0.0, end - time.monotonic()) * 1000))
+            if not ready:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                raise AssertionError("a process hangs")
+            chunk = _read(reader)
+            text += chunk
+            if not chunk and reader in ready:  # nobody writes any more
+                poll.unregister(reader)
+            if not chunk and descriptor in ready:
+                break
+    finally:
+        os.close(reader)
+        os.close(descriptor)
+    _, status = os.waitpid(pid, 0)
     said = [json.loads(line) for line in text.decode().splitlines()]
     if os.WIFSIGNALED(status):
+        for one in said:
+            if "host" in one:
+                _end(one["host"])
         return False, said
     assert os.waitstatus_to_exitcode(status) == 0, "a process failed, see its standard error"
     return True, said
@@ -116,6 +178,17 @@ def _read(reader: int) -> bytes:
         return os.read(reader, 1 << 20)
     except BlockingIOError:
         return b""
+
+
+def _end(pid: int) -> None:
+    """A host dies with the process that it works for: the kernel sees to that, where it is its child."""
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            select.select([descriptor], [], [])
+        finally:
+            os.close(descriptor)
 
 
 class Service:
@@ -140,49 +213,55 @@ class Service:
         return config
 
 
-def work(service: Service, kill: Kill, health: Callable[[Any], Mapping[str, Any]]) -> None:
-    """What a worker does until nothing is left to do: tasks, and sweeps; time that has to pass has passed."""
-    from django.db import connection
-
-    from vetro.engine.task.launcher import Launcher
+def work(
+    config: Config,
+    forks: Forks,
+    killer: Killer,
+    health: Callable[[Any], Mapping[str, Any]],
+    ask: Callable[[], None] | None = None,
+) -> None:
+    """What a worker does until nothing is left to do: tasks, and sweeps; time that has to pass has passed. ``ask``:
+    what somebody does before an update is looked at."""
     from vetro.server.procedures.models import Procedure
     from vetro.server.procedures.sweep import visit
-    from vetro.server.tasks import effect_hosts
     from vetro.server.tasks.claim import claim
     from vetro.server.tasks.models import Task
     from vetro.server.tasks.task_runner import TaskRunner
 
     class Launching:
-        def __init__(self, launcher: Launcher) -> None:
-            self._launcher = launcher
-
         def start(self) -> Any:
-            kill.task = self._launcher.start()
-            return kill.task
+            killer.task = forks.launcher.start()
+            return killer.task
+
+    class Host(HostProcess):
+        def start(self) -> None:
+            super().start()
+            killer.say(host=self.pid)
 
     def host(settings: Mapping[str, Any]) -> Any:
-        kill.host = effect_hosts.host(settings)
-        return kill.host
+        killer.host = Host(settings, forks.hosts)
+        return killer.host
 
-    with ExitStack() as stack:
-        config = service.opened(stack)
-        launcher = stack.enter_context(Launcher())
-        runner = TaskRunner(config, Launching(launcher), host, kill.step)
-        past = datetime.now(UTC) - timedelta(hours=1)
-        Task.objects.filter(state=Task.RUNNING).update(lease_until=past)  # whoever had them is dead
-        with connection.execute_wrapper(kill.statement):
-            for _ in range(MOST):
-                Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING)).update(lease_until=past)
-                lease = claim(f"worker-{os.getpid()}", 60.0)
-                if lease is not None:
-                    runner.run(lease)
-                    continue
-                row = Procedure.objects.filter(finished=None).exclude(step="stuck").first()
-                if row is None:
-                    break
-                _pass_time(row)
-                visit(row.id, health)
-        effect_hosts.close()
+    runner = TaskRunner(config, Launching(), host, killer.step)
+    past = datetime.now(UTC) - timedelta(hours=1)
+    for _ in range(TURNS):
+        killer.enter("between")
+        Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING)).update(lease_until=past)  # whoever had them is dead
+        lease = claim(f"worker-{os.getpid()}", 60.0)
+        if lease is not None:
+            task = Task.objects.get(id=lease.task_id)
+            killer.enter(task.action["method"] if task.kind == "snapshot" else task.kind)
+            runner.run(lease)
+            continue
+        row = Procedure.objects.filter(finished=None).exclude(step="stuck").first()
+        if row is None:
+            return
+        killer.enter("look")
+        if ask is not None and row.step == "settling":
+            ask()
+            continue
+        _pass_time(row)
+        visit(row.id, health)
 
 
 def _pass_time(row: Any) -> None:
@@ -195,14 +274,6 @@ def _pass_time(row: Any) -> None:
         record["until"] -= ahead
         record["since"] -= ahead
         Procedure.objects.filter(id=row.id).update(record=record)
-
-
-def shown(service: Service, files: Callable[[Config], Any], write: int) -> None:
-    """Says how everything stands; ``files``: what else is to be as before."""
-    with ExitStack() as stack:
-        config = service.opened(stack)
-        with open(write, "w", closefd=False) as file:
-            file.write(json.dumps({**state(service), "files": files(config)}) + "\n")
 
 
 def state(service: Service) -> dict[str, Any]:
@@ -234,6 +305,7 @@ def state(service: Service) -> dict[str, Any]:
         "tasks": [] if procedure is None else list(procedure.steps.order_by("id").values_list("kind", flat=True)),
         "held": [] if procedure is None else procedure.about.get("held") or [],
         "reason": "" if procedure is None else str((procedure.about.get("reason") or {}).get("text")),
+        "errors": [error for error in Task.objects.order_by("created").values_list("error", flat=True) if error],
         "cloud": cloud_rows(service.folder / "cloud"),
     }
 
@@ -257,8 +329,3 @@ def cloud_rows(folder: Path) -> dict[str, Any]:
         }
         snapshots = database.execute("SELECT COUNT(*) FROM snapshots").fetchone()[0]
     return {"rows": found, "snapshots": snapshots}
-
-
-def chances(seed: int) -> random.Random:
-    """What a case draws from."""
-    return random.Random(f"guarded {seed}")

@@ -6,22 +6,28 @@ Needs root and systemd-nspawn. It ends with no trace of its own on this machine.
 from __future__ import annotations
 
 import collections
+import json
 import os
+import signal
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.clouds.nspawn.test_snapshots import SUMS
-from tests.server.procedures.kills import Service, in_process
-from tests.server.procedures.test_kills import check, prepare
+from tests.server.procedures.kills import Service, Victim, forks, in_process
+from tests.server.procedures.test_kills import Scene, check, prepare, seen, tell
+from tests.support.installation import prepared
 from tests.support.servers import real_servers, traces
 from vetro.clouds.interface import Owner
 from vetro.clouds.nspawn.links import cloud_id
 from vetro.clouds.overview import clean
+from vetro.engine.task.launcher import Launcher
+from vetro.engine.watching.states import State
 
 pytestmark = pytest.mark.campaign
 
@@ -84,6 +90,21 @@ def _sums(cloud: Any, id: str) -> str:
             time.sleep(0.5)
 
 
+def _health(config: Any, launcher: Launcher, row: Any) -> dict[str, State]:
+    """As whoever goes on with an update looks."""
+    from vetro.server.procedures.health import look
+
+    return look(config, launcher, row)
+
+
+def _kill(cloud: Path, victim: Victim) -> None:
+    """Kills the keeper, or all of the first process, of each server that runs."""
+    for path in cloud.rglob("running.json"):
+        pid, *_ = json.loads(path.read_text())["keeper" if victim == "keeper" else "nspawn"]
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def own_databases(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Processes of these tests bring databases of their own."""
@@ -92,26 +113,29 @@ def own_databases(django_db_setup: None, django_db_blocker: Any) -> Iterator[Non
 
 
 @pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     """A shop on a real server."""
     monkeypatch.setenv("VETRO_IMAGES", str(real_servers().folder))
-    found = Service(tmp_path / "data", {"instance": INSTANCE}, **{"cloud.driver": "nspawn"})
-    cloud = tmp_path / "data" / "cloud"
+    data = tmp_path / "data"
+    service = Service(data, {"instance": INSTANCE}, **{"cloud.driver": "nspawn"})
+    prepared(data)
+    cloud = data / "cloud"
     try:
-        in_process(lambda _: prepare(found, FARM), 600)
-        yield found
+        with forks(data / "cache" / "code", "nspawn") as forked:
+            in_process(partial(prepare, service, forked, farm=FARM))
+            yield Scene(service, forked, files, _health, partial(_kill, cloud))
     finally:
         collections.deque(clean(cloud), maxlen=0)
     assert not any(traces(cloud_id(cloud / "nspawn"), tmp_path).values()), "cleaning left something behind"
 
 
-def test_thirty_killed_updates_of_a_real_server(service: Service) -> None:
+def test_thirty_killed_updates_of_a_real_server(scene: Scene) -> None:
     """``VETRO_CASES`` makes other numbers of them; what was killed, and how long it stood still, is told."""
     count = int(os.environ.get("VETRO_CASES", "30"))
-    cases = []
+    first = int(os.environ.get("VETRO_FIRST", "5000"))
+    cases, before = [], seen(scene.service, files)
     for number in range(count):
-        cases.append(check(service, 5000 + number, files))
-        print(cases[-1], flush=True)
-    ends = {step: sum(case.step == step for case in cases) for step in ("kept", "restored")}
-    print(f"{count} updates, {sum(case.kills for case in cases)} kills: {ends}")
-    assert sum(ends.values()) == count
+        case, before = check(scene, before, first + number)
+        cases.append(case)
+        print(case, flush=True)
+    tell(cases)
