@@ -32,11 +32,7 @@ NAMES = frozenset({"environment", "environment_id", "session_id", "task", "task_
 OTHERS = {
     "/app/environments/{environment}/tasks/{task}/lines": "lines for a page that says it",
     "/app/environments/{environment}/tasks/{task}/lines/{seq}": "a line for a page that says it",
-    "/app/environments/{environment}/tasks/{task}/log": "what the packages said, as a file",
-    "/app/environments/{environment}/report": "an archive that says it in environment.json",
-    "/app/environments/{environment}/topology.json": "a drawing on a page that says it",
     "/app/forms/{form}/{number}/choices": "values for a page that says it",
-    "/app/results/{task}/download": "what a method returned, as a file",
 }
 #: What nobody can follow.
 ADDRESS = "198.51.100.7"
@@ -79,12 +75,15 @@ def answered(client: Client, route: Route, of: dict[str, str]) -> Any:
 
 
 def test_every_page_of_it_says_so_and_leads_to_no_server(ann: Any, browser: Any, world: dict[str, str]) -> None:
-    client, shown, addresses = browser(ann), [], 0
+    client, shown, files, addresses = browser(ann), [], [], 0
     for route in about("pages"):
         if route.method != "GET" or route.path in OTHERS:
             continue
         answer = answered(client, route, world)
-        if answer.status_code == 200:
+        if answer.status_code == 200 and "html" not in answer.headers["Content-Type"]:
+            assert answer.headers.get(HEADER) == "true", route
+            files.append(route.path)
+        elif answer.status_code == 200:
             page = answer.page.decode()
             assert "data-simulated" in page and "nothing of this environment exists" in page, route
             assert re.search(rf'(href|src|action)="[a-z+]*:?//[^"]*{re.escape(ADDRESS)}', page) is None, route
@@ -94,6 +93,7 @@ def test_every_page_of_it_says_so_and_leads_to_no_server(ann: Any, browser: Any,
             # A form without such a page, and pages that lead to a form.
             assert answer.status_code == (404 if "builder" in route.names else 302), (route, answer.status_code)
     assert len(shown) >= 17 and addresses > 2, shown
+    assert len(files) >= 3, files  # what is no page says it in its head
     assert [path for path in OTHERS if Route(path, "GET") not in routes()] == [], "these are no more"
 
 
@@ -133,6 +133,17 @@ def test_every_answer_about_it_says_so(ann: Any, world: dict[str, str]) -> None:
     tasks = ann.get("/v2/tasks").json()["items"]
     assert len(tasks) > 2 and all(task["simulated"] for task in tasks)
     assert ann.get(f"/v2/tasks/{world['task']}").json()["simulated"] is True
+
+
+def test_every_answer_of_the_recorded_api_says_so_in_its_head(ann: Any, world: dict[str, str]) -> None:
+    """Its bodies are those that published clients know."""
+    seen = []
+    for route in about("v1"):
+        answer = answered(ann._client, route, world)
+        if answer.status_code < 300:
+            assert answer.headers.get(HEADER) == "true" or route.method == "DELETE", route
+            seen.append(route)
+    assert len(seen) > 12, seen
 
 
 def gone(route: Route, answer: Any) -> bool:

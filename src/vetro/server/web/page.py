@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from vetro.server.accounts.web_sessions import caller_of_session
 from vetro.server.caller import Caller
+from vetro.server.environments import simulation
 from vetro.server.environments.errors import Busy, SessionInvalid
 from vetro.server.errors import NotFound, NotSignedIn, ServiceError, Unavailable
 from vetro.server.language import translated
@@ -61,7 +62,7 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
                 request.vetro_caller = caller  # type: ignore[attr-defined]
                 if caller is not None:
                     warm_up_soon()
-                return function(request, caller, **path)
+                return _marked(function(request, caller, **path), caller, path)
             except NotSignedIn:
                 return to_login(request)
             except ServiceError as error:
@@ -87,6 +88,14 @@ def page(*methods: str, rule: str = "", public: bool = False) -> Callable[[View]
         return view
 
     return make
+
+
+def _marked(answer: HttpResponseBase, caller: Caller | None, path: Mapping[str, Any]) -> HttpResponseBase:
+    """What is no page, a file or data, says by its head that it is about something simulated, as answers of /v2 do."""
+    bare = answer.status_code < 300 and "html" not in answer.get("Content-Type", "")
+    if caller is not None and bare and simulation.of_address(caller, path):
+        answer[simulation.HEADER] = simulation.VALUE
+    return answer
 
 
 def receive(request: HttpRequest) -> HttpResponse | None:

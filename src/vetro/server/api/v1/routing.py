@@ -23,6 +23,7 @@ from django.http.multipartparser import MultiPartParserError
 from vetro.server.accounts.authentication import caller_of
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.call import Call, Raw
+from vetro.server.environments import simulation
 from vetro.server.errors import Invalid, NotAcceptable, NotFound, NotSignedIn, ServiceError
 from vetro.yaql.errors import VetroError
 
@@ -155,7 +156,10 @@ def _respond(request: HttpRequest, path: str) -> Plain:
         raise NotAcceptable(f"This is available as {', '.join(produces)} only.")
     if rule:
         enforce(caller, rule)
-    return _plain(function(Call(request, caller), **values), produces[0])
+    answer = _plain(function(Call(request, caller), **values), produces[0])
+    if "environment_id" in values and simulation.of_address(caller, values):
+        answer.headers[simulation.HEADER] = simulation.VALUE
+    return answer
 
 
 def _plain(data: Any, content_type: str) -> Plain:
