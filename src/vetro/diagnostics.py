@@ -134,6 +134,8 @@ class Diagnostic:
     hint: str | None = None
     place: Any = None
     subject: str | None = None
+    #: What mends it, by its name in `vetro.server.operations.cures`; empty: only a person does.
+    cure: str = ""
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.message}" if self.place else self.message

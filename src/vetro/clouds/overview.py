@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,8 +40,11 @@ class Overview:
     orphans: list[str] = field(default_factory=list)
 
 
-def overview(directory: Path, images: ImageStore | None = None) -> Overview:
-    """The state of the cloud kept in ``directory``. Nothing is made or changed. Raises `CloudError`."""
+def overview(directory: Path, images: ImageStore | None = None, *, sizes: bool = True) -> Overview:
+    """The state of the cloud kept in ``directory``. Nothing is made or changed. Raises `CloudError`.
+
+    ``sizes``: whether what is on disk is counted, for which every file is looked at.
+    """
     store = images if images is not None else ImageStore()
     choice = kinds.choose(Place(directory=directory, images=store))
     found = Overview(
@@ -47,8 +52,8 @@ def overview(directory: Path, images: ImageStore | None = None) -> Overview:
         choice.name,
         f"{choice.kind.title}; {choice.why}" if choice.why else choice.kind.title,
         images=[image.record() for image in store.list()],
-        bytes=used(directory),
-        image_bytes=used(store.folder),
+        bytes=used(directory) if sizes else 0,
+        image_bytes=used(store.folder) if sizes else 0,
         orphans=sorted(folder for kind in _driver_kinds() for folder in kind.orphans().values()),
     )
     if not (directory / "cloud.db").exists():
@@ -125,10 +130,15 @@ def start(directory: Path) -> Iterator[str]:
                 yield from cloud.heal(owner)
 
 
-def used(folder: Path) -> int:
-    """Bytes that a folder takes on disk; holes of sparse files do not count."""
+def used(folder: Path, until: float = math.inf) -> int:
+    """Bytes that a folder takes on disk; holes of sparse files do not count.
+
+    ``until``: when to stop counting, by `time.monotonic`; what was counted by then is given.
+    """
     total = 0
     for at, _, files in os.walk(folder):
+        if time.monotonic() > until:
+            break
         for name in files:
             try:
                 total += os.lstat(os.path.join(at, name)).st_blocks * 512

@@ -69,13 +69,25 @@ reader  GET          /v1/templates/{template_id}/services/{path*}
 # v2
 anybody GET          /v2/
 member  POST         /v2/actions
+admin   GET          /v2/admin/backups
+admin   GET          /v2/admin/checklist
+admin   GET          /v2/admin/cloud
+admin   GET          /v2/admin/disk
+admin   POST         /v2/admin/disk/clean
+admin   GET          /v2/admin/doctor
+admin   POST         /v2/admin/doctor/cures/{cure}
 admin   DELETE GET POST /v2/admin/memberships
 admin   GET POST     /v2/admin/projects
 admin   PATCH        /v2/admin/projects/{project}
 admin   GET PATCH    /v2/admin/projects/{project}/quotas
+admin   GET          /v2/admin/queue
+admin   GET          /v2/admin/quotas
+admin   GET          /v2/admin/settings
 admin   GET POST     /v2/admin/users
 admin   DELETE PATCH /v2/admin/users/{user}
 admin   POST         /v2/admin/users/{user}/link
+admin   GET          /v2/admin/workers
+admin   POST         /v2/admin/workers/{worker}/drain
 member  GET          /v2/audit
 anybody POST         /v2/auth/login
 reader  POST         /v2/auth/logout
@@ -285,6 +297,18 @@ member  POST         /app/notices/targets/{target}/remove
 member  POST         /app/notices/targets/{target}/secret
 member  POST         /app/notices/targets/{target}/switch
 member  POST         /app/notices/targets/{target}/test
+admin   GET          /app/operation/
+admin   GET          /app/operation/backups
+admin   GET          /app/operation/cloud
+admin   GET          /app/operation/disk
+admin   POST         /app/operation/disk/clean
+admin   GET          /app/operation/doctor
+admin   POST         /app/operation/doctor/mend
+admin   GET          /app/operation/queue
+admin   GET          /app/operation/quotas
+admin   GET          /app/operation/settings
+admin   GET          /app/operation/workers
+admin   POST         /app/operation/workers/drain
 reader  GET          /app/packages/
 reader  GET          /app/packages/categories
 admin   POST         /app/packages/categories/add

@@ -71,6 +71,7 @@ _V2: dict[str, Any] = {
     "changeUser": {"enabled": False, "password": "a long password"},
     "changeProject": {"enabled": False},
     "changeQuotas": {"quotas": {"servers": 3}},
+    "drainWorker": {},
     "evaluateForm": {"answers": {"name": "mine"}},
     "makePassword": {"path": "name"},
     "validateForm": {"answers": {"name": "mine"}},
@@ -108,6 +109,8 @@ _PLAIN = frozenset(
         "method",
         "server",
         "topic",
+        "worker",
+        "cure",
     }
     | {"command"}
 )

@@ -162,6 +162,8 @@ def values(of: dict[str, str], path: str) -> dict[str, str]:
         "builder": "none",
         "number": "1",
         "server": "none",
+        "worker": "none",
+        "cure": "private",
         "command": "0" * 32,
         "seq": of.get("seq", "1"),
         "image_id": "5f" * 16,

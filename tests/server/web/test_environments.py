@@ -207,7 +207,7 @@ def test_a_failure_leads_to_what_most_likely_helps(planting: Any, client: Client
     fails_with(code="MPL205", kind="thrown")
     assert "Retry" in text(client.get(at(garden, f"tasks/{task.id}/"))).partition("btn btn-primary")[2][:200]
     fails_with(code="CLD140", kind="limit")
-    assert 'btn btn-primary" href="/app/quotas"' in text(client.get(at(garden, f"tasks/{task.id}/")))
+    assert 'btn btn-primary" href="/app/people/quotas"' in text(client.get(at(garden, f"tasks/{task.id}/")))
     fails_with(code="MPL200", kind="contract-violation")
     assert f'btn btn-primary" href="{at(garden, "edit/p1")}"' in text(client.get(at(garden, f"tasks/{task.id}/")))
     fails_with(code="LIB212", kind="error")

@@ -9,8 +9,8 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.arguments import settings_options
+from vetro.server.config import display
 from vetro.server.config.config import Config, ConfigError, variable_of
-from vetro.server.config.display import without_password
 from vetro.server.config.table import SETTINGS
 from vetro.server.setup import setup
 from vetro.yaql.didyoumean import suggest
@@ -39,16 +39,9 @@ def show(
                 close = suggest(name, known)
                 raise ConfigError(f"there is no setting '{name}'" + (f"; did you mean '{close}'?" if close else ""))
     rows = [
-        {
-            "name": value.setting.name,
-            "value": _shown(value.value, value.setting.secret),
-            "source": value.source,
-            "meaning": value.setting.meaning,
-            "default": value.setting.default,
-            "murano": value.setting.murano,
-        }
-        for value in settings.values()
-        if not names or any(value.setting.name == name or value.setting.name.startswith(name + ".") for name in names)
+        row
+        for row in display.shown(settings)
+        if not names or any(row["name"] == name or row["name"].startswith(name + ".") for name in names)
     ]
     if output != "table":
         out.print_data(rows, output)
@@ -87,10 +80,6 @@ def markdown_table() -> str:
         murano = f"`{setting.murano}`" if setting.murano else "-"
         lines.append(f"| `{setting.name}` | `{variable_of(setting.name)}` | {default} | {meaning} | {murano} |")
     return "\n".join(lines) + "\n"
-
-
-def _shown(value: Any, secret: bool) -> Any:
-    return without_password(value) if secret else value
 
 
 def _cell(value: Any) -> str:

@@ -74,6 +74,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "force_delete_package": (WRITER, "delete or disable a package that others require (Vetro's)"),
     "list_audit": (WRITER, "read the audit records of the project (Vetro's)"),
     "list_audit_all_projects": (ADMIN, "read all audit records (Vetro's)"),
+    "operate": (ADMIN, "see and steer workers, queue, cloud, disk, backups and settings of the installation (Vetro's)"),
     "manage_own_tokens": (ANYBODY, "create, list and revoke one's own tokens (Vetro's)"),
     "manage_accounts": (ADMIN, "manage users, projects, roles and everybody's tokens (Vetro's)"),
 }

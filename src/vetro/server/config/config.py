@@ -21,6 +21,10 @@ from vetro.yaql.errors import VetroError
 
 #: Variables that are no settings of a section.
 DATA, FILE = "VETRO_DATA", "VETRO_CONFIG"
+#: In processes of a command: the settings that are variables only because its options gave them.
+GIVEN = "VETRO_GIVEN"
+#: The source of settings that options gave.
+COMMAND: Final = "command line"
 
 
 class ConfigError(VetroError):
@@ -76,30 +80,35 @@ class Config:
         if path is not None:
             for name, given in _read(path).items():
                 values[name] = _value(values, name, given, str(path))
+        options = {variable_of(name) for name in environ.get(GIVEN, "").split(",")}
         for variable, text in environ.items():
             if variable.startswith("VETRO_") and "__" in variable:
                 name = variable[6:].lower().replace("__", ".")
                 if name.split(".")[0] in {s.name.split(".")[0] for s in SETTINGS}:
-                    values[name] = _value(values, name, _typed(values, name, text), f"environment {variable}")
+                    source = COMMAND if variable in options else f"environment {variable}"
+                    values[name] = _value(values, name, _typed(values, name, text), source)
         for name, given in (overrides or {}).items():
             if given is not None:
-                values[name] = _value(values, name, given, "command line")
+                values[name] = _value(values, name, given, COMMAND)
         return cls(folder, values, path)
 
     def changed(self, overrides: Mapping[str, Any]) -> Config:
         """The same settings but for these. Raises `ConfigError`."""
         values = dict(self._values)
         for name, given in overrides.items():
-            values[name] = _value(values, name, given, "command line")
+            values[name] = _value(values, name, given, COMMAND)
         return Config(self.data, values, self.file)
 
     def as_environment(self) -> dict[str, str]:
         """Variables that give a child process the same settings."""
         found = {DATA: str(self.data)}
+        given = [name for name, value in self._values.items() if value.source == COMMAND]
+        if given:
+            found[GIVEN] = ",".join(given)
         if self.file is not None:
             found[FILE] = str(self.file)
         for name, value in self._values.items():
-            if value.source == "command line":
+            if value.source == COMMAND:
                 found[variable_of(name)] = value.value if isinstance(value.value, str) else json.dumps(value.value)
         return found
 

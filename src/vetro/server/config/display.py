@@ -1,14 +1,35 @@
-"""`without_password`: a setting that holds a password, as it may be shown."""
+"""`shown`: settings as people and programs may see them; `without_password`: one that holds a password."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vetro.server.config.config import Config
 
 HIDDEN = "***"
 _SECRET = re.compile(r"passw|secret|token|key", re.IGNORECASE)
 _IN_ADDRESS = re.compile(r"(?<=://)([^/@\s]*?):[^/\s]*@")
 _IN_QUERY = re.compile(r"([?&][^=&]*(?:passw|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
+
+
+def shown(config: Config) -> list[dict[str, Any]]:
+    """Every setting as {name, value, source, meaning, default, murano}, passwords hidden.
+
+    ``source``: ``default``, a file, ``environment VETRO_…`` or ``command line``. ``murano``: what it was called there.
+    """
+    return [
+        {
+            "name": value.setting.name,
+            "value": without_password(value.value) if value.setting.secret else value.value,
+            "source": value.source,
+            "meaning": value.setting.meaning,
+            "default": value.setting.default,
+            "murano": value.setting.murano,
+        }
+        for value in config.values()
+    ]
 
 
 def without_password(value: Any) -> Any:

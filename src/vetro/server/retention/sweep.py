@@ -81,7 +81,7 @@ def begin(config: Config) -> threading.Thread:
     return thread
 
 
-def _doubtful() -> bool:
+def doubtful() -> bool:
     """Whether the clock leapt forward since the last round of any worker, also while none ran, less than a day ago."""
     now = clock.read()
     mark, _ = SweepMark.objects.get_or_create(id=1, defaults={"at": now})
@@ -97,7 +97,7 @@ def _doubtful() -> bool:
 
 def _clean(config: Config) -> None:
     try:
-        if _doubtful():
+        if doubtful():
             _log.warning("more than a day has passed since anything was dropped, or the clock is wrong: not for a day")
             return
         sweep(config)

@@ -33,6 +33,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "caller": caller,
         "account": caller is not None and VISIT not in request.session,
         "may_audit": caller is not None and allows(caller, "list_audit"),
+        "may_operate": caller is not None and allows(caller, "operate"),
         "may_notices": lambda: caller is not None and allows(caller, "manage_notices"),
         "projects": getattr(request, "vetro_projects", []),
         "area": [*request.path_info.split("/"), "", ""][2],

@@ -41,7 +41,7 @@ def cure_of(
     code, kind = str(error.get("code") or ""), str(error.get("kind") or "")
     place = f"/app/environments/{environment}"
     if code in _QUOTA:
-        return Cure(_("See the quotas"), "/app/quotas", "sliders")
+        return Cure(_("See the quotas"), "/app/people/quotas", "sliders")
     if code in _IMAGE and allows(caller, "build_images"):
         return Cure(_("Build the image"), "/app/packages/images/build", "play-fill")
     if code in _SILENT and allows(caller, "read_server_logs"):

@@ -22,5 +22,6 @@ urlpatterns: list[Any] = [
     path("catalog/", include("vetro.server.web.urls_catalog")),
     path("packages/", include("vetro.server.web.urls_packages")),
     path("notices/", include("vetro.server.web.urls_notices")),
+    path("operation/", include("vetro.server.web.urls_operation")),
     path("people/", include("vetro.server.web.urls_people")),
 ]

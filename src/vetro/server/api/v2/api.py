@@ -21,7 +21,7 @@ from vetro.server.api.v2.shapes import Failure
 AREAS = (
     "auth", "package_versions", "impact", "packages", "package_parts", "categories", "clouds", "images", "environments",
     "servers", "history", "sessions", "components", "tasks", "actions", "schemas", "forms", "events", "templates",
-    "audit", "people", "quotas", "notices", "upgrades", "procedures",
+    "audit", "people", "quotas", "notices", "upgrades", "procedures", "operation",
 )  # fmt: skip
 
 _ABOUT = """\

@@ -163,16 +163,18 @@ def _work(config: Config) -> Iterator[Diagnostic]:
     long = clock.after(-_LONG.total_seconds())
     if count := Task.objects.filter(state=Task.RUNNING, lease_until__lt=clock.after(-3 * lease)).count():
         hint = "a worker takes them over at once" if alive else "start a worker: 'vetro worker', or 'vetro serve'"
-        yield Diagnostic("work", WARNING, f"{count} tasks run without a worker", hint)
+        yield Diagnostic("work", WARNING, f"{count} tasks run without a worker", hint, cure="queue")
     if count := Task.objects.filter(state=Task.QUEUED, created__lt=long).count():
         hint = "start more workers, look at their labels" if alive else "start a worker"
-        yield Diagnostic("work", WARNING, f"{count} tasks have waited for more than an hour", hint)
+        yield Diagnostic("work", WARNING, f"{count} tasks have waited for more than an hour", hint, cure="queue")
     for label in labels.unserved(config):
         text = f"tasks wait for a worker that serves '{label}', and none lives"
         yield Diagnostic("work", WARNING, text, f"start one: 'vetro worker --label {label}', or one without labels")
     if count := Task.objects.filter(state=Task.NEEDS_PERSON).count():
         text = f"{count} tasks wait for a decision, and hold up what comes after them"
-        yield Diagnostic("work", WARNING, text, "the pages and 'vetro env watch NAME' show what is to be decided")
+        yield Diagnostic(
+            "work", WARNING, text, "the pages and 'vetro env watch NAME' show what is to be decided", cure="decide"
+        )
     queued = Task.objects.filter(state=Task.QUEUED).count()
     running = Task.objects.filter(state=Task.RUNNING).count()
     yield Diagnostic("work", OK, f"{len(alive)} workers, {running} tasks running, {queued} waiting")

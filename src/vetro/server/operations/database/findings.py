@@ -63,14 +63,20 @@ def _postgresql(wrapper: Any) -> list[Diagnostic]:
         return found
     if not (extension and index):
         hint = "'vetro db check --repair' makes it; docs/database.md, Search, says who may"
-        found.append(Diagnostic("search", WARNING, "searches read every package: no index of substrings", hint))
+        found.append(
+            Diagnostic("search", WARNING, "searches read every package: no index of substrings", hint, cure="indexes")
+        )
     if not short:
         hint = "'vetro db check --repair' makes it; in a catalog of 100,000 packages that takes about a minute"
         text = "searches for one or two characters read every package: no index of short words"
-        found.append(Diagnostic("search", WARNING, text, hint))
+        found.append(Diagnostic("search", WARNING, text, hint, cure="indexes"))
     if triggers < 4:
         hint = "triggers named vetro_… are gone: 'vetro db check --repair'; until then it is only slower"
-        found.append(Diagnostic("events", WARNING, "the database tells nobody what happens; everybody polls", hint))
+        found.append(
+            Diagnostic(
+                "events", WARNING, "the database tells nobody what happens; everybody polls", hint, cure="indexes"
+            )
+        )
     return found
 
 
@@ -94,7 +100,9 @@ def _sqlite(wrapper: Any) -> list[Diagnostic]:
         found.append(Diagnostic("connection", WARNING, f"the journal mode is {mode}: readers and writers wait", hint))
     if not index and not schema.state().missing:
         hint = "'vetro db check --repair' makes it, where SQLite has FTS5 with trigrams"
-        found.append(Diagnostic("search", WARNING, "searches read every package: no index of substrings", hint))
+        found.append(
+            Diagnostic("search", WARNING, "searches read every package: no index of substrings", hint, cure="indexes")
+        )
     if path.exists():
         if path.stat().st_mode & 0o077:
             hint = f"chmod go= {path}"

@@ -10,8 +10,11 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 @contextmanager
 def snapshot(alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """The database as it is now, whatever is written meanwhile."""
+    """The database as it is now, whatever is written meanwhile; within a transaction, what that sees."""
     connection = connections[alias]
+    if connection.in_atomic_block:
+        yield
+        return
     if connection.vendor == "postgresql":
         with transaction.atomic(using=alias), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -23,11 +23,16 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     made = AuditRecord.objects.filter(action=ACTION).order_by("-id").values_list("at", flat=True).first()
     if made is None:
         if Environment.objects.exists() or Package.objects.exists() or User.objects.count() > 1:
-            yield Diagnostic("backup", WARNING, "'vetro db backup' has never saved this installation", _OTHERWISE)
+            yield Diagnostic(
+                "backup", WARNING, "'vetro db backup' has never saved this installation", _OTHERWISE, cure="backups"
+            )
         return
     age = datetime.now(UTC) - made
     text = f"the newest backup is {_shown(age)} old"
-    yield Diagnostic("backup", WARNING, text, _OTHERWISE) if age > _OLD else Diagnostic("backup", OK, text)
+    if age > _OLD:
+        yield Diagnostic("backup", WARNING, text, _OTHERWISE, cure="backups")
+    else:
+        yield Diagnostic("backup", OK, text)
 
 
 def _shown(age: timedelta) -> str:

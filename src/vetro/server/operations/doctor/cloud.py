@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from vetro.clouds import kinds
 from vetro.clouds.kind_protocols import Examines, Place
-from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.kind import BUILD_IMAGE, DriverKind
 from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
@@ -28,13 +28,14 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     lack = kind.lacks(settings, place)
     if lack is not None:
         text = f"clouds of kind '{kind.name}' cannot run servers here: {lack.reason}"
-        yield Diagnostic("cloud", ERROR, text, lack.hint or _MACHINE)
+        cure = "image" if lack.hint == BUILD_IMAGE else ""
+        yield Diagnostic("cloud", ERROR, text, lack.hint or _MACHINE, cure=cure)
         return
     able = kind.capabilities(settings)
     if isinstance(kind, DriverKind):
         expected = bool(able.executes or wanted)
         text, hint = cloud_settings.selection(config).text, None if expected else _MACHINE
-        yield Diagnostic("cloud", OK if expected else WARNING, text, hint)
+        yield Diagnostic("cloud", OK if expected else WARNING, text, hint, cure="" if expected else "image")
     if isinstance(kind, Examines):
         for remark in kind.examine(settings, place):
             yield Diagnostic("cloud", remark.level, remark.text, remark.hint)

@@ -26,12 +26,12 @@ def examine(config: Config) -> Iterator[Diagnostic]:
         return
     yield from _owners(data)
     if data.stat().st_mode & 0o077:
-        yield Diagnostic("folder", WARNING, f"others may look into {data}", f"chmod go= {data}")
+        yield Diagnostic("folder", WARNING, f"others may look into {data}", f"chmod go= {data}", cure="private")
         for name, others in PRIVATE.items():
             path = data / name
             if path.exists() and path.stat().st_mode & 0o077 & ~(others or 0):
                 hint = f"chmod go= {path}, as the user that it belongs to"
-                yield Diagnostic("folder", ERROR, f"others may read or replace {path}", hint)
+                yield Diagnostic("folder", ERROR, f"others may read or replace {path}", hint, cure="private")
     yield from _settings_file(config)
     yield from room(data)
     kind = file_system(data)

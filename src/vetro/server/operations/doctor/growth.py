@@ -25,7 +25,7 @@ _SMALL = 50 << 20
 def examine(config: Config) -> Iterator[Diagnostic]:
     """All of it."""
     now = datetime.now(UTC)
-    size = _size()
+    size = database_size()
     week = now - timedelta(days=_WEEK)
     reports = Report.objects.count()
     lately = Report.objects.filter(created__gte=week).count()
@@ -38,7 +38,9 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     kept = JournalTask.objects.filter(task__state__in=Task.FINAL, task__finished__lt=old).count()
     if kept:
         text = f"{kept} journals are older than retention.journal_days"
-        yield Diagnostic("growth", WARNING, text, "workers drop them: see whether one lives, and what it logs")
+        yield Diagnostic(
+            "growth", WARNING, text, "workers drop them: see whether one lives, and what it logs", cure="sweep"
+        )
     if not int(config["retention.states"]):
         text = "all states of environments are kept for ever (retention.states = 0)"
         yield Diagnostic("growth", WARNING, text, "set a number, unless that is what you want")
@@ -61,7 +63,8 @@ def _disk(path: Path, size: int, daily: float) -> Iterator[Diagnostic]:
         yield Diagnostic("growth", WARNING, text, "make room, lower retention.*, or move to PostgreSQL elsewhere")
 
 
-def _size() -> int:
+def database_size() -> int:
+    """Bytes of the database, as it counts itself."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_database_size(current_database())")

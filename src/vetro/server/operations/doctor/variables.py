@@ -24,7 +24,9 @@ def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterato
         meant = merged.get(variable.replace("__", "_")) or ("__" in variable and suggest(variable, names))
         if meant or "__" in variable:
             hint = f"it is called {meant}" if meant else "'vetro config show' lists the settings"
-            yield Diagnostic("settings", WARNING, f"the variable {variable} is no setting, and does nothing", hint)
+            yield Diagnostic(
+                "settings", WARNING, f"the variable {variable} is no setting, and does nothing", hint, cure="settings"
+            )
     for name in ("accounts.policy_file", "engine.class_configs", "networking.config_file", "cloud.script"):
         if isinstance(config[name], str) and config[name] and not config.path(name).exists():
             hint = f"put it there, or change '{name}'"

@@ -29,7 +29,7 @@ def examine(config: Config) -> Iterator[Diagnostic]:
         yield Diagnostic("work", WARNING, "no worker lives: nothing is deployed", hint)
     elif not ready:
         text = f"all {len(living)} workers drain: nothing is begun"
-        yield Diagnostic("work", WARNING, text, "start another worker, or restart these")
+        yield Diagnostic("work", WARNING, text, "start another worker, or restart these", cure="workers")
     machines = {worker.host.partition("/")[0] for worker in living}
     if len(machines) > 1 and _bound(config):
         places = ", ".join(sorted(machines))

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from vetro.clouds.quotas import QUOTAS, QuotaInvalid, parsed
 from vetro.server.caller import Caller
 from vetro.server.errors import Invalid
+from vetro.server.operations import quotas
 from vetro.server.quotas import service
 from vetro.server.web.page import page, render
 from vetro.server.web.views.people.changes import done
@@ -37,8 +38,6 @@ NAMES = {
     "streams": gettext_lazy("Event streams at once"),
     "bodies": gettext_lazy("Uploads at once"),
 }
-#: Hundredths from which on a quota is nearly used up.
-_MUCH = 90
 
 
 @page(rule="show_quotas")
@@ -80,10 +79,10 @@ def rows(caller: Caller, project_id: str) -> list[dict[str, Any]]:
     """Quotas with their names, hundredths in use, and what stands in the field of each."""
     made = []
     for row in service.shown(caller, project_id):
-        used, limit = row["used"], row["limit"]
-        part = None if used is None or limit is None else min(100, int(100 * used / limit)) if limit else 100
+        limit = row["limit"]
+        part = quotas.part(row)
         field = "" if not row["own"] else "none" if limit is None else str(limit)
-        made.append({**row, "title": NAMES[row["name"]], "part": part, "much": part is not None and part >= _MUCH,
+        made.append({**row, "title": NAMES[row["name"]], "part": part, "much": part is not None and part >= quotas.MUCH,
                      "field": field})  # fmt: skip
     return made
 
