@@ -28,7 +28,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from vetro.diagnostics import Text, encode_messages
-from vetro.engine.task.perform import Performance, packages_of, session_for
+from vetro.engine.task.perform import Performance
+from vetro.engine.task.sessions import packages_of, session_for
 from vetro.forms.dynamic import (
     Catalog,
     Cloud,

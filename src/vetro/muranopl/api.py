@@ -16,6 +16,7 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from vetro.muranopl.configs import MemoryConfigs
+from vetro.muranopl.declarations.versions import version_key
 from vetro.muranopl.defaults import default_natives, defaults
 from vetro.muranopl.functions.mocks import add_mock_functions
 from vetro.muranopl.package_resolver import Skipped
@@ -105,6 +106,7 @@ class PackageListSource:
         self._by_class: dict[str, list[Any]] = {}
         self._skipped: list[Skipped] = []
         self._behind = tuple(behind)
+        self._shares: bool | None = None
         for package in packages:
             if isinstance(package, Skipped):
                 self._skipped.append(package)
@@ -130,6 +132,26 @@ class PackageListSource:
             known = {(p.name, p.version) for p in found}
             found += [p for p in source.packages_with_class(class_name) if (p.name, p.version) not in known]
         return found
+
+    def _shared_classes(self) -> bool:
+        """Whether two packages define the same class."""
+        if self._shares is None:
+            self._shares = any(len({p.name for p in found}) > 1 for found in self._by_class.values())
+        return self._shares
+
+    def settled(self, fixed: Mapping[str, Iterable[str]]) -> bool:
+        """Whether every choice among these packages is the same whatever a run meets first.
+
+        ``fixed``: package -> versions that the run prefers from the beginning (`PackageResolver.load_fixations`).
+        """
+        if self._behind or self._shared_classes():
+            return False
+        for name, found in self._by_name.items():
+            if len(found) > 1:  # preferred are those that were met; only the lowest may be met or not
+                ordered = sorted(found, key=lambda p: (version_key(p.version), p.version.build))
+                if not {str(p.version) for p in ordered[1:]} <= set(fixed.get(name, ())):
+                    return False
+        return True
 
     def skipped(self) -> list[Skipped]:
         """What was left out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from vetro.muranopl.objects.store import ObjectStore
 from vetro.muranopl.package_resolver import PackageResolver
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.muranopl.runtime.exceptions import frames_of, translate
-from vetro.muranopl.runtime.execution import EffectClock, MuranoExecution
+from vetro.muranopl.runtime.execution import Clock, EffectClock, MuranoExecution
 from vetro.muranopl.runtime.hosting import EffectsHost
 from vetro.muranopl.runtime.protocol import LinkedClass, LinkedMethod
 from vetro.muranopl.runtime.scheduler import Scheduler
@@ -35,6 +35,7 @@ from vetro.muranopl.types.linker import TypeRegistry
 from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.muranopl.types.murano_type import MuranoType
 from vetro.muranopl.types.views import View
+from vetro.yaql.context import Limits
 from vetro.yaql.errors import Stop
 from vetro.yaql.redact import Secrets, running
 from vetro.yaql.resolve.overloads import call_function as call_library
@@ -47,7 +48,7 @@ TOLD = frozenset({"report", "log", "track"})
 
 
 class Session:
-    """One run. Made by `Engine.session`; use it from one thread."""
+    """One run, or several after each other (`restart`). Made by `Engine.session`; use it from one thread."""
 
     def __init__(
         self,
@@ -68,11 +69,7 @@ class Session:
         self.rt = rt
         #: The secret values that the run has met: nothing that is said about it holds them.
         self.redaction = Secrets()
-        self.effects = effects
-        self.host = EffectsHost(effects)
         self.natives = natives
-        self.settings = dict(settings or {})
-        self.secrets = secrets
         self.mocking = mocking
         self.tier = tier
         self.configs = configs
@@ -80,13 +77,25 @@ class Session:
         self.compiler = Compiler()
         self.dialects = DialectSet(functions)
         self.functions_key = ",".join(sorted(functions))
-        self.resolver = PackageResolver(source)
+        self.source = source
         self.types = TypeRegistry(self)
+        self.store = ObjectStore(self)
+        self._begin(effects, settings, secrets, seed)
+
+    def _begin(
+        self, effects: Any, settings: Mapping[str, Any] | None, secrets: Callable[[str], str] | None, seed: int | str
+    ) -> None:
+        """What one run has, besides linked classes."""
+        rt = self.rt
+        self.effects = effects
+        self.host = EffectsHost(effects)
+        self.settings = dict(settings or {})
+        self.secrets = secrets
+        self.resolver = PackageResolver(self.source)
         self.scheduler = Scheduler(rt, in_order=self.host.in_order, outside=self.host.outside())
         if isinstance(rt.task_clock, EffectClock):
             rt.task_clock.bind(self.perform)
         rt.scheduler = self.scheduler
-        self.store = ObjectStore(self)
         self.attributes = AttributeStore(self)
         self.gc = GarbageCollector(self)
         self.meta_objects = meta.MetaObjects(self)
@@ -100,6 +109,32 @@ class Session:
         self.root: MuranoObject | None = None
         self._depth = 0
         self._thread = 0
+
+    def restart(
+        self,
+        limits: Limits,
+        *,
+        effects: Any,
+        fixed: Mapping[str, Iterable[str]],
+        clock: Clock | None = None,
+        settings: Mapping[str, Any] | None = None,
+        secrets: Callable[[str], str] | None = None,
+        seed: int | str = 0,
+    ) -> None:
+        """Begins a new run that finds classes linked and code bound, and nothing else of the one before.
+
+        The model that it leaves tells only the versions that it had to choose anew (``SystemData.Packages``).
+        ``fixed``: the versions that the model of either run says it used. Raises `InvalidOperation` where they leave it
+        open which version a class gets (that may depend on what a run meets first), and while a run goes on.
+        """
+        if self._depth or self.mocking or not self.source.settled(fixed):
+            raise InvalidOperation("this session cannot be used for another run")
+        self.scheduler.close()
+        self.rt.begin(limits, clock=clock, seed=f"run:{seed}")
+        self.redaction.clear()
+        self.types.restart()
+        self.store.restart()
+        self._begin(effects, settings, secrets, seed)
 
     # -- services for the engine's own modules -------------------------------------------------------------------------
 

@@ -40,6 +40,12 @@ class Secrets:
     """The secrets of a run. False while there are none. Use it from one thread at a time."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.clear()
+        for text in texts:
+            self.add(text)
+
+    def clear(self) -> None:
+        """There are none any more."""
         self._texts: dict[str, None] = {}
         #: What is looked for, longest first; and the short ones, with their pattern.
         self._forms: list[str] = []
@@ -51,8 +57,6 @@ class Secrets:
         self._characters = 0
         #: Texts that were added since somebody last took them out (`vetro.engine.task.pipe_effects`).
         self.fresh: list[str] = []
-        for text in texts:
-            self.add(text)
 
     def __bool__(self) -> bool:
         return bool(self._texts)

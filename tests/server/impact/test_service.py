@@ -88,7 +88,7 @@ def test_more_groups(shops: list[str], ann: Any, drain: Callable[..., Any]) -> N
     found = asked(ann, drain, stored("4.0.0"))
     assert counted(found) == {"replaces": 2}
     assert any(text.startswith("replaces OS::Nova::Server") for text in texts(found, "replaces"))
-    endless = DEPLOY.replace(SERVER, "      - While: true\n        Do: [$x: 1]\n")
+    endless = DEPLOY.replace(SERVER, "      - While: 1 > 0\n        Do: [$x: 1]\n")
     found = asked(ann, drain, stored("3.0.0", HEAD + endless))
     assert counted(found) == {"skipped": 2}
 

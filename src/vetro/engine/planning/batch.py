@@ -18,7 +18,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from functools import cache
 from typing import Any, Final, cast
 
 from vetro.clouds.interface import Owner
@@ -26,8 +25,9 @@ from vetro.engine.outcome import Outcome
 from vetro.engine.planning import memory, recorder
 from vetro.engine.planning.effects import RecorderEffects
 from vetro.engine.planning.report import told_of
-from vetro.engine.task.perform import Performance, packages_of, session_for
+from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import PipeEffects
+from vetro.engine.task.sessions import LinkedSessions
 from vetro.engine.task.task import Task
 from vetro.engine.upgrading.migration import NoEffects
 from vetro.model.header import parse_type_text
@@ -42,102 +42,118 @@ _ATTEMPTS: Final = 8
 
 
 def answering(performance: Performance) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """What answers the questions of one environment."""
+    """What answers the questions of some environments of one project, which have the same packages."""
+    return Answers(performance).answer
 
-    def answer(question: Mapping[str, Any]) -> dict[str, Any]:
+
+class Answers:
+    """One process; what it has read and linked of packages stays for the next question."""
+
+    def __init__(self, performance: Performance) -> None:
+        self._performance = performance
+        self._sessions = LinkedSessions()
+        #: Packages, by id -> class -> its secret properties.
+        self._secrets: dict[tuple[int, ...], dict[str, frozenset[str]]] = {}
+
+    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """See the module."""
         task = Task.from_json(question["task"])
-        if question["do"] == "upgrade":
-            return _upgrade(performance, task)
-        return _plan(performance, task, question)
-
-    return answer
-
-
-def _upgrade(performance: Performance, task: Task) -> dict[str, Any]:
-    frame = Performance(task, performance.effects, performance.installation).run()
-    if frame["t"] == "failed":
-        return {"error": frame["error"]}
-    result = frame["result"]
-    report = result["report"]
-    answers: dict[str, dict[str, Any]] = {}
-    if report["asked"] and not report["problems"]:
-        result, answers = _made_up(performance, task, result)
-    return {"report": report, "result": result, "answers": answers}
-
-
-def _made_up(performance: Performance, task: Task, result: dict[str, Any]) -> tuple[Any, dict[str, dict[str, Any]]]:
-    """The draft with values that the classes take, and these; None where none were found."""
-    answers: dict[str, dict[str, Any]] = {}
-    tried: dict[tuple[str, str], Any] = {}
-    for _ in range(_ATTEMPTS):
-        asked = result["report"]["asked"]
-        if not asked:
-            return result, answers
-        for one in asked:
-            place = (one["object"], one["property"])
-            if place not in tried:
-                tried[place] = iter(_candidates(performance, task, one))
-            value = next(tried[place], None)
-            if value is None:
-                return None, {}
-            answers.setdefault(place[0], {})[place[1]] = value
-        args = {**task.args, "answers": copy.deepcopy(answers)}
-        again = Task.from_json({**task.as_json(), "args": args})
-        frame = Performance(again, performance.effects, performance.installation).run()
-        if frame["t"] == "failed" or frame["result"]["report"]["problems"]:
-            return None, {}
-        result = frame["result"]
-    return None, {}
-
-
-def _candidates(performance: Performance, task: Task, asked: Mapping[str, Any]) -> list[Any]:
-    """Values that the contract of a question takes, as far as it can be asked alone."""
-    try:
-        session = session_for(task, packages_of(task), NoEffects(), performance.installation)
-        prop = session.types.find(*parse_type_text(asked["type"])).properties[asked["property"]]
-    except (VetroError, KeyError):
-        return []
-    side, contract = Side(prop.declaring), prop.decl.contract
-    values = [value for value in values_for(contract) if value is not None]
-    return [value for value in values if side.take(contract, value).taken is not False]
-
-
-def _plan(performance: Performance, task: Task, question: Mapping[str, Any]) -> dict[str, Any]:
-    image = question["image"]
-    owner = Owner(**image["owner"])
-    with closing(memory.opened(image)) as cloud:
-        before = recorder.content_of(cloud, owner)
-        effects = RecorderEffects(
-            cloud,
-            owner,
-            identities=question["identities"],
-            key=question["key"],
-            seed=task.seed,
-            now=float(question["now"]),
-            outside=performance.effects.perform,
-        )
-        run = Performance(task, cast(PipeEffects, effects), performance.installation)
-        frame = run.run()
-        outcome = Outcome(
-            "done" if frame["t"] == "done" else "failed",
-            model=frame.get("model"),
-            error=frame.get("error"),
-        )
-        made = told_of(outcome, effects.asked, effects.lines, before, cloud, task.model, owner, _secret(run))
-        after = {server.id for server in cloud.servers(owner)}
-    gone = sorted(id for id in before.servers if id not in after)
-    return {"state": made.state, "plan": made.result, "error": made.error, "gone": gone}
-
-
-def _secret(run: Performance) -> Callable[[str, str], bool]:
-    """Which properties are masked: those that the classes of the run's packages call secret."""
-    engine = Engine(run.packages, seed=0, code_cache=run.installation.cache)
-
-    @cache
-    def names(type_text: str) -> frozenset[str]:
+        well = False
         try:
-            return secret_names(engine, type_text, "")
-        except VetroError:
-            return frozenset()
+            answer = self._upgrade(task) if question["do"] == "upgrade" else self._plan(task, question)
+            well = answer.get("error") is None
+            return answer
+        finally:
+            self._sessions.end(well=well)
 
-    return lambda class_name, name: name in names(class_name)
+    def _run(self, task: Task, effects: Any = None) -> Performance:
+        own = self._performance
+        return Performance(task, own.effects if effects is None else effects, own.installation, self._sessions)
+
+    def _upgrade(self, task: Task) -> dict[str, Any]:
+        frame = self._run(task).run()
+        if frame["t"] == "failed":
+            return {"error": frame["error"]}
+        result = frame["result"]
+        report = result["report"]
+        answers: dict[str, dict[str, Any]] = {}
+        if report["asked"] and not report["problems"]:
+            result, answers = self._made_up(task, result)
+        return {"report": report, "result": result, "answers": answers}
+
+    def _made_up(self, task: Task, result: dict[str, Any]) -> tuple[Any, dict[str, dict[str, Any]]]:
+        """The draft with values that the classes take, and these; None where none were found."""
+        answers: dict[str, dict[str, Any]] = {}
+        tried: dict[tuple[str, str], Any] = {}
+        for _ in range(_ATTEMPTS):
+            asked = result["report"]["asked"]
+            if not asked:
+                return result, answers
+            for one in asked:
+                place = (one["object"], one["property"])
+                if place not in tried:
+                    tried[place] = iter(self._candidates(task, one))
+                value = next(tried[place], None)
+                if value is None:
+                    return None, {}
+                answers.setdefault(place[0], {})[place[1]] = value
+            args = {**task.args, "answers": copy.deepcopy(answers)}
+            frame = self._run(Task.from_json({**task.as_json(), "args": args})).run()
+            if frame["t"] == "failed" or frame["result"]["report"]["problems"]:
+                return None, {}
+            result = frame["result"]
+        return None, {}
+
+    def _candidates(self, task: Task, asked: Mapping[str, Any]) -> list[Any]:
+        """Values that the contract of a question takes, as far as it can be asked alone."""
+        sessions, installation = self._sessions, self._performance.installation
+        try:
+            session = sessions.open(task, sessions.packages(task), NoEffects(), installation, {})
+            prop = session.types.find(*parse_type_text(asked["type"])).properties[asked["property"]]
+        except (VetroError, KeyError):
+            return []
+        side, contract = Side(prop.declaring), prop.decl.contract
+        values = [value for value in values_for(contract) if value is not None]
+        return [value for value in values if side.take(contract, value).taken is not False]
+
+    def _plan(self, task: Task, question: Mapping[str, Any]) -> dict[str, Any]:
+        image = question["image"]
+        owner = Owner(**image["owner"])
+        with closing(memory.opened(image)) as cloud:
+            before = recorder.content_of(cloud, owner)
+            effects = RecorderEffects(
+                cloud,
+                owner,
+                identities=question["identities"],
+                key=question["key"],
+                seed=task.seed,
+                now=float(question["now"]),
+                outside=self._performance.effects.perform,
+            )
+            run = self._run(task, cast(PipeEffects, effects))
+            frame = run.run()
+            outcome = Outcome(
+                "done" if frame["t"] == "done" else "failed",
+                model=frame.get("model"),
+                error=frame.get("error"),
+            )
+            secret = self._secret(run)
+            made = told_of(outcome, effects.asked, effects.lines, before, cloud, task.model, owner, secret)
+            after = {server.id for server in cloud.servers(owner)}
+        gone = sorted(id for id in before.servers if id not in after)
+        return {"state": made.state, "plan": made.result, "error": made.error, "gone": gone}
+
+    def _secret(self, run: Performance) -> Callable[[str, str], bool]:
+        """Which properties are masked: those that the classes of the run's packages call secret."""
+        known = self._secrets.setdefault(tuple(map(id, run.packages)), {})
+        engine = Engine(run.packages, seed=0, code_cache=run.installation.cache)
+
+        def names(type_text: str) -> frozenset[str]:
+            if type_text not in known:
+                try:
+                    known[type_text] = secret_names(engine, type_text, "")
+                except VetroError:
+                    known[type_text] = frozenset()
+            return known[type_text]
+
+        return lambda class_name, name: name in names(class_name)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.engine.failure import describe
-from vetro.engine.task.perform import Performance, packages_of, session_for
+from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import Disconnected
+from vetro.engine.task.sessions import packages_of, session_for
 from vetro.muranopl.errors import ObjectNotFound
 from vetro.muranopl.objects.results import plain_result
 from vetro.muranopl.session import Session

@@ -20,21 +20,17 @@ from vetro.engine.models import apply_answers, examine, undeclared, warning_text
 from vetro.engine.task.lifecycle_meta import declared_health, declared_updates
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
 from vetro.engine.task.power_methods import PowerMethods
+from vetro.engine.task.sessions import Sessions, fixed_in
 from vetro.engine.task.task import Task
 from vetro.engine.upgrading.migration import NoEffects
 from vetro.engine.upgrading.upgrade import Table, Wanted, upgraded
 from vetro.engine.warning_notes import WarningNotes
 from vetro.model.environment import Environment
-from vetro.muranopl.api import Engine
 from vetro.muranopl.objects.results import plain_result
-from vetro.muranopl.runtime.execution import EffectClock
 from vetro.muranopl.session import Session
-from vetro.yaql.context import Limits
 from vetro.yaql.errors import Cancelled, VetroError
 from vetro.yaql.values import freeze
 
-#: The largest single value may take this part of the task's memory.
-VALUE_SHARE = 4
 #: What chance begins with in migrations, always.
 MIGRATION_SEED = "migration"
 
@@ -55,51 +51,16 @@ class BadTask(VetroError):
     code = "ENG301"
 
 
-def packages_of(task: Task) -> list[Any]:
-    """The task's packages. Raises `PackageError` and whatever else loading packages raises."""
-    from vetro.packages import load_path
-    from vetro.packages.formats import FormatRegistry
-
-    registry = None if task.plugins is None else FormatRegistry(enabled=task.plugins)
-    return [package for path in task.packages for package in load_path(path, registry=registry)]
-
-
-def session_for(task: Task, packages: list[Any], effects: Any, installation: Installation) -> Session:
-    """A session over the task's packages and the extensions that they require."""
-    from vetro.packages.extensions.plugins import required_extensions
-
-    extensions = required_extensions(packages, task.plugins, parent=installation.natives)
-    defaults = Limits()
-    value = defaults.max_expression_memory
-    if task.budget.memory_mib is not None and value is not None:
-        value = min(value, (task.budget.memory_mib << 20) // VALUE_SHARE)
-    engine = Engine(
-        [*packages, *extensions.packages],
-        limits=Limits(
-            max_steps=defaults.max_steps if task.budget.steps is None else task.budget.steps,
-            max_expression_memory=value,
-        ),
-        configs=list(task.configs),
-        natives=extensions.natives,
-        effects=effects,
-        clock=EffectClock(),
-        seed=task.seed,
-        code_cache=installation.cache,
-        settings=task.settings,
-    )
-    session = engine.session()
-    session.resolver.bind(task.requirements)
-    session.rt.finally_runs = True
-    return session
-
-
 class Performance:
     """One run of a task. `start` gives its end; ``on_session`` is called as soon as there is a session."""
 
-    def __init__(self, task: Task, effects: PipeEffects, installation: Installation) -> None:
+    def __init__(
+        self, task: Task, effects: PipeEffects, installation: Installation, sessions: Sessions | None = None
+    ) -> None:
         self.task = task
         self.effects = effects
         self.installation = installation
+        self.sessions = sessions or Sessions()
         self.session: Session | None = None
         self.packages: list[Any] = []
         self._loaded = False
@@ -117,9 +78,12 @@ class Performance:
             if self.task.kind == "snapshot":
                 return {"t": "done", "model": None, "result": self._snapshot()}
             with WarningNotes(self.effects) as warnings:
-                self.packages = packages_of(self.task)
+                self.packages = self.sessions.packages(self.task)
                 warnings.loaded(self.packages)
-                session = self.session = session_for(self.task, self.packages, self.effects, self.installation)
+                session = self.sessions.open(
+                    self.task, self.packages, self.effects, self.installation, fixed_in(self.task.model)
+                )
+                self.session = session
                 on_session(session)
                 self.effects.redaction = session.redaction
                 self.effects.on_cancel = session.rt.cancel
@@ -218,7 +182,7 @@ class Performance:
 
         def opened(table: Table) -> Session:
             chosen = [p for p in self.packages if p.name not in table or str(p.version) in table[p.name]]
-            made = session_for(task, chosen, NoEffects(), self.installation)
+            made = self.sessions.open(task, chosen, NoEffects(), self.installation, table)
             made.resolver.load_fixations(table)
             return made
 

@@ -45,6 +45,14 @@ class ObjectRegistry:
         self._objects: dict[str, MuranoObject] = {}
         self._weak: WeakValueDictionary[str, MuranoObject] = WeakValueDictionary()
 
+    def restart(self) -> None:
+        """Forgets all objects; what was worked out of classes stays."""
+        self.header_types.clear()
+        self.root = None
+        self.removed = []
+        self._objects = {}
+        self._weak = WeakValueDictionary()
+
     # -- contents ------------------------------------------------------------------------------------------------------
 
     def plan(self, type_: LinkedClass) -> LoadPlan:

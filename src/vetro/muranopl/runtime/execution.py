@@ -108,7 +108,13 @@ class MuranoExecution(Execution):
     """`steps` falls below zero when the budget is used up, or on purpose: then every method entry comes to `slow`."""
 
     def __init__(self, limits: Limits | None = None, *, clock: Clock | None = None, seed: int | str = 0) -> None:
-        super().__init__(limits, rng=random.Random(seed))
+        super().__init__(limits)
+        self.begin(limits, clock=clock, seed=seed)
+
+    def begin(self, limits: Limits | None = None, *, clock: Clock | None = None, seed: int | str = 0) -> None:
+        """Full budgets, and nothing of a run before: compiled code that holds this object takes part in a new one."""
+        self.limits = limits or Limits()
+        self.rng = random.Random(seed)
         self.task_clock: Clock = clock or RealClock()
         self.clock = self.task_clock.now
         memory = self.limits.max_expression_memory

@@ -67,6 +67,11 @@ class TypeRegistry:
     def __iter__(self) -> Any:
         return iter(list(self._types.values()))
 
+    def restart(self) -> None:
+        """Forgets the values of static properties: the classes are for another run."""
+        for linked in self._types.values():
+            linked.restart()
+
     # -- finding -------------------------------------------------------------------------------------------------------
 
     def find_from(self, package: Any, name: str, version_spec: str | None = None) -> MuranoType:

@@ -270,6 +270,10 @@ class MuranoType:
         """Values of the class configuration file (SEMANTICS 5.7)."""
         return self.session.class_config(self.name, self.version)
 
+    def restart(self) -> None:
+        """Static properties have no values yet."""
+        self._statics.clear()
+
     def read_static(self, prop: LinkedProperty) -> Any:
         """Value of a static property; its contract is applied on each read (SEMANTICS 8.2)."""
         value = self._statics.get(prop.name, MISSING)

@@ -20,7 +20,7 @@ from vetro.server.errors import ServiceError
 from vetro.server.impact import groups
 from vetro.server.impact.groups import Finding
 from vetro.server.impact.models import PlanCache
-from vetro.server.impact.planner import Planner, Talk
+from vetro.server.impact.planner import NotAlone, Planner, Talk
 from vetro.server.tasks.completion import with_package_places
 from vetro.yaql.errors import VetroError
 
@@ -40,7 +40,10 @@ def examine(planner: Planner, row: Environment, package: LockedPackage, now: flo
     """What ``package`` would change. ``now``: what time it is to the code of packages."""
     try:
         with remembered(planner.choices):
-            return _examined(planner, row, package, now)
+            try:
+                return _examined(planner, row, package, now)
+            except NotAlone:
+                return _examined(planner, row, package, now, alone=True)
     except _Unplanned as error:
         return groups.skipped(error.args[0])
     except BlobMissing as error:
@@ -55,7 +58,9 @@ def examine(planner: Planner, row: Environment, package: LockedPackage, now: flo
         return groups.skipped(Text("the answer of its process means nothing"))
 
 
-def _examined(planner: Planner, row: Environment, package: LockedPackage, now: float) -> Finding:
+def _examined(
+    planner: Planner, row: Environment, package: LockedPackage, now: float, *, alone: bool = False
+) -> Finding:
     found = queries.get(SYSTEM, row.id, model=True)
     old_model = deploy.start_model(found, drafts.root_of(None, found))
     old = packages.resolved(SYSTEM, found, old_model)
@@ -69,7 +74,7 @@ def _examined(planner: Planner, row: Environment, package: LockedPackage, now: f
         chosen = choose_for_model(found.project_id, old_model, packages.pinned(found.id), wishes)
         digests = [*(one.digest for one in chosen.rows), *(one.digest for one in old.rows)]
     detail: dict[str, Any] = {}
-    with planner.talk(row, sorted(set(digests))) as talk:
+    with planner.talk(row, sorted(set(digests)), alone=alone) as talk:
         model = old_model
         if begun is not None:
             told = talk.upgrade(begun.packages, begun.model, begun.args)
@@ -94,7 +99,7 @@ def _examined(planner: Planner, row: Environment, package: LockedPackage, now: f
         if talk.digests.issuperset(one.digest for one in chosen.rows):
             after = talk.plan(model, chosen, image, now)
     if not talk.digests.issuperset(one.digest for one in chosen.rows):
-        with planner.talk(row, [one.digest for one in chosen.rows]) as other:
+        with planner.talk(row, [one.digest for one in chosen.rows], alone=alone) as other:
             after = other.plan(model, chosen, image, now)
     return _compared(before, after, detail, chosen.rows)
 
@@ -131,13 +136,14 @@ def _failed(error: Mapping[str, Any], rows: Any) -> Finding:
     """``rows``: packages whose places are told by their names."""
     code = str(error.get("code") or "")
     told = str(decode_messages(error).get("message") or "")
-    if code in groups.LIMITS:
-        return groups.skipped(told)
     named = [
         {"fqn": getattr(one, "fqn", None) or one.name, "version": one.version, "digest": one.digest} for one in rows
     ]
-    placed = with_package_places(error, named)
-    return Finding(groups.FAILS, {"error": _error(code, told, _position(placed))})
+    position = _position(with_package_places(error, named))
+    if code in groups.LIMITS:
+        place = groups.place_text(position)
+        return groups.skipped(Text("{place}: {message}", place=place, message=told) if place else told)
+    return Finding(groups.FAILS, {"error": _error(code, told, position)})
 
 
 def _error(code: str, message: str, position: Mapping[str, Any] | None) -> dict[str, Any]:

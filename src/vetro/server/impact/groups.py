@@ -22,7 +22,7 @@ FAILS, SKIPPED, ASKS, LOSES, REPLACES, CHANGES, SAME = (
 )
 GROUPS: Final = (FAILS, SKIPPED, ASKS, LOSES, REPLACES, CHANGES, SAME)
 #: Errors that say that there was not enough time or memory.
-LIMITS: Final = frozenset({"ENG304", "ENG313", "ENG316", "ENG317", "ENG341"})
+LIMITS: Final = frozenset({"ENG304", "ENG313", "ENG316", "ENG317", "ENG341", "LIM201", "LIM202"})
 #: Things that are told of one environment; characters of a text.
 MOST, LONGEST = 200, 500
 

@@ -1,4 +1,9 @@
-"""`Planner`: upgrades and plans of many environments, each in a process of its own behind the walls of tasks."""
+"""`Planner`: upgrades and plans of many environments, in processes behind the walls of tasks.
+
+A process answers for environments of one project that need the same packages: their models belong to one owner, and
+the code that runs there could say what it likes of each of them anyway. What went wrong in a process that had answered
+for others is asked again in a fresh one, so what a package does to a process is nothing that its neighbours are told.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +23,7 @@ from vetro.engine.host.config import cloud_of
 from vetro.engine.host.encryption import Seal
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.planning import memory
-from vetro.engine.query.query import Conversation
+from vetro.engine.query.query import AskFailed, Conversation
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
@@ -28,27 +33,47 @@ from vetro.server.catalog.dependencies import Chosen
 from vetro.server.config.config import Config
 from vetro.server.environments import power, queries
 from vetro.server.environments.models import Environment
+from vetro.server.impact import groups
 from vetro.server.tasks import spec
 from vetro.server.tasks.models import Task
 
-#: What one environment may take: processor seconds and MiB, and seconds for an answer.
+#: What one process may take: processor seconds and MiB; the steps of one answer (a plan of ten applications takes a
+#: thousand), and seconds for it.
 BUDGET: Final = Budget(steps=5_000_000, cpu_seconds=30.0, memory_mib=512)
 SECONDS: Final = 60.0
 #: Bytes of an answer: a plan is text for people.
 MOST_ANSWER: Final = 2 << 20
 #: As many processes at once as there are processors, however many tasks of this process want some.
-_processors = threading.BoundedSemaphore(os.cpu_count() or 1)
+_PROCESSORS: Final = os.cpu_count() or 1
+_processors = threading.BoundedSemaphore(_PROCESSORS)
+#: Environments that one process answers for.
+MOST_SERVED: Final = 50
+
+
+class NotAlone(Exception):
+    """Something went wrong in a process that had answered for other environments, perhaps because of them."""
+
+
+@dataclass(slots=True)
+class _Process:
+    """``served``: environments that it has answered for."""
+
+    conversation: Conversation
+    served: int = 0
+    failed: bool = False
 
 
 class Talk:
-    """One process, for one environment."""
+    """One process, for one environment at a time."""
 
-    def __init__(self, planner: Planner, conversation: Conversation, row: Environment, digests: Sequence[str]) -> None:
-        self._planner, self._conversation, self._row = planner, conversation, row
+    def __init__(self, planner: Planner, process: _Process, row: Environment, digests: Sequence[str]) -> None:
+        self._planner, self._process, self._row = planner, process, row
         self.digests = frozenset(digests)
+        #: Environments that the process answered for before.
+        self.served = process.served
 
     def upgrade(self, packages: Sequence[Any], model: Mapping[str, Any], args: Mapping[str, Any]) -> dict[str, Any]:
-        """What migrations make of it: see `vetro.engine.planning.batch`. Raises `AskFailed`."""
+        """What migrations make of it: see `vetro.engine.planning.batch`. Raises `AskFailed`, `NotAlone`."""
         task = self._task("static", model, packages, ())
         asked = {**task.as_json(), "kind": "migrate", "args": dict(args)}
         return self._ask({"do": "upgrade", "task": asked}, {})
@@ -56,7 +81,7 @@ class Talk:
     def plan(self, model: Mapping[str, Any], chosen: Any, image: Mapping[str, Any], now: float) -> dict[str, Any]:
         """The plan of a model with packages that were chosen (`vetro.server.environments.packages.resolved`).
 
-        Raises `AskFailed`.
+        Raises `AskFailed`, `NotAlone`.
         """
         task = self._task("plan", model, chosen.rows, chosen.resolution, power.before_deployment(self._row, model))
         found = self._planner.identities(self._row)
@@ -66,9 +91,21 @@ class Talk:
         return self._ask(question, {"secret": small.secret})
 
     def _ask(self, question: dict[str, Any], handlers: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self._conversation.ask(question, timeout=SECONDS, handlers=handlers)
-        if not isinstance(answer, dict) or len(json.dumps(answer)) > MOST_ANSWER:
-            raise ValueError("an answer that is none, or too large")
+        process, well = self._process, False
+        try:
+            answer = process.conversation.ask(question, timeout=SECONDS, handlers=handlers)
+            if not isinstance(answer, dict) or len(json.dumps(answer)) > MOST_ANSWER:
+                raise ValueError("an answer that is none, or too large")
+            error = answer.get("error")
+            well = error is None
+            if process.served and error is not None and error.get("code") in groups.LIMITS:
+                raise NotAlone
+        except AskFailed as failed:
+            if process.served:
+                raise NotAlone from failed
+            raise
+        finally:
+            process.failed = process.failed or not well
         return answer
 
     def _task(
@@ -88,7 +125,7 @@ class Talk:
             power=steps,
         )
         # Both plans of an environment have the same chance: what differs is what the package changes.
-        return replace(spec.engine_task(Task(id=id, kind=kind, spec=made)), seed=id)
+        return replace(spec.engine_task(Task(id=id, kind=kind, spec=made)), seed=id, budget=BUDGET)
 
 
 class Planner:
@@ -100,6 +137,8 @@ class Planner:
         self._lock = threading.Lock()
         self._clouds: dict[str, Cloud] = {}
         self._keys: dict[str, str | None] = {}
+        #: Processes that wait for an environment of their project with their packages; the oldest first.
+        self._waiting: list[tuple[tuple[str, ...], _Process]] = []
         #: Packages that were chosen for environments (`vetro.server.catalog.dependencies.remembered`).
         self.choices: dict[Any, Chosen] = {}
 
@@ -107,12 +146,30 @@ class Planner:
         return self
 
     def __exit__(self, *error: object) -> None:
+        for _, process in self._waiting:
+            process.conversation.close()
         for cloud in self._clouds.values():
             cloud.close()
 
     @contextmanager
-    def talk(self, row: Environment, digests: Sequence[str]) -> Iterator[Talk]:
-        """A process that may read these packages; it waits for a processor. Raises `AskFailed`, `LauncherError`."""
+    def talk(self, row: Environment, digests: Sequence[str], *, alone: bool = False) -> Iterator[Talk]:
+        """A process that may read these packages; it waits for a processor. ``alone``: that has seen no environment.
+
+        Raises `AskFailed`, `LauncherError`.
+        """
+        key = (row.project_id, *sorted(digests))
+        with _processors:
+            process = (None if alone else self._waiting_for(key)) or _Process(self._begin(digests))
+            try:
+                yield Talk(self, process, row, digests)
+            except BaseException:
+                process.failed = True
+                raise
+            finally:
+                process.served += 1
+                self._keep(key, process)
+
+    def _begin(self, digests: Sequence[str]) -> Conversation:
         task = EngineTask(
             id="plans",
             kind="questions",
@@ -120,8 +177,28 @@ class Planner:
             packages=tuple(spec.local_paths(list(digests))),
             budget=BUDGET,
         )
-        with _processors, Conversation(task, launcher=self._launcher, timeout=SECONDS) as conversation:
-            yield Talk(self, conversation, row, digests)
+        return Conversation(task, launcher=self._launcher, timeout=SECONDS)
+
+    def _waiting_for(self, key: tuple[str, ...]) -> _Process | None:
+        with self._lock:
+            for place, (known, process) in enumerate(self._waiting):
+                if known == key:
+                    del self._waiting[place]
+                    return process
+        return None
+
+    def _keep(self, key: tuple[str, ...], process: _Process) -> None:
+        """Has a process wait for the next environment, unless something went wrong in it or it has had its share."""
+        over: list[_Process] = []
+        with self._lock:
+            if process.failed or process.served >= MOST_SERVED or not process.conversation.alive:
+                over.append(process)
+            else:
+                self._waiting.append((key, process))
+            while len(self._waiting) > _PROCESSORS:
+                over.append(self._waiting.pop(0)[1])
+        for one in over:
+            one.conversation.close()
 
     def identities(self, row: Environment) -> dict[str, Any]:
         """Who asks: nobody in particular, so that the answer is the same for everybody."""
