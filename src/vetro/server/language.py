@@ -14,12 +14,12 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.utils.translation import get_language
+from django.utils.translation import get_language, override
 
 from vetro.diagnostics import Text
 
@@ -122,6 +122,17 @@ def translated(text: str | None) -> str:
         return text or ""
     entries = _entries((get_language() or "en").partition("-")[0])
     return str.__str__(text) if entries is None else _translated(text, entries)
+
+
+def translator() -> Callable[[str], str]:
+    """`translated` in the language that is in force now, for what is said later: in the middle of an answer."""
+    language = get_language()
+
+    def said(text: str) -> str:
+        with override(language):
+            return translated(text)
+
+    return said
 
 
 def translated_data(data: Any) -> Any:

@@ -89,6 +89,7 @@ admin   POST         /v2/admin/users/{user}/link
 admin   GET          /v2/admin/workers
 admin   POST         /v2/admin/workers/{worker}/drain
 member  GET          /v2/audit
+member  GET          /v2/audit/export
 anybody POST         /v2/auth/login
 reader  POST         /v2/auth/logout
 reader  GET          /v2/categories
@@ -338,6 +339,7 @@ reader  GET          /app/packages/{package}/supplier-logo
 member  POST         /app/packages/{package}/switch
 admin   GET          /app/people/
 member  GET          /app/people/audit
+member  GET          /app/people/audit/export
 reader  GET          /app/people/me
 reader  POST         /app/people/me/password
 reader  POST         /app/people/me/settings

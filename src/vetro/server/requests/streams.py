@@ -64,8 +64,13 @@ def event_stream(
     return StreamingHttpResponse(counted, content_type="text/event-stream", headers=headers)
 
 
-def text_stream(parts: Callable[[], Iterator[str]], name: str, project_id: str) -> HttpResponseBase:
-    """A response that sends text as it is read; ``name`` is that of the file where it is saved. Raises `TooMany`."""
+def text_stream(
+    parts: Callable[[], Iterator[str]], name: str, project_id: str, kind: str = "text/plain"
+) -> HttpResponseBase:
+    """A response that sends text of a ``kind`` as it is read; ``name`` is that of the file where it is saved.
+
+    Raises `TooMany`.
+    """
     if not _take(project_id):
         raise _too_many("read one log after the other")
 
@@ -73,7 +78,7 @@ def text_stream(parts: Callable[[], Iterator[str]], name: str, project_id: str) 
         for part in parts():
             yield part.encode("utf-8", "backslashreplace")
 
-    answer = StreamingHttpResponse(_Counted(encoded, project_id), content_type="text/plain; charset=utf-8")
+    answer = StreamingHttpResponse(_Counted(encoded, project_id), content_type=f"{kind}; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["X-Content-Type-Options"] = "nosniff"
     return answer

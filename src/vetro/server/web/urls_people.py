@@ -37,4 +37,5 @@ urlpatterns: list[Any] = [
     path("me/tokens", profile.create_token),
     path("me/tokens/<str:token>/revoke", profile.revoke_token),
     path("audit", audit.listing, name="audit"),
+    path("audit/export", audit.export),
 ]

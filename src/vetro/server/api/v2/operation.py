@@ -109,7 +109,7 @@ class CloudServer(Schema):
     flavor: str | None
 
 
-class CloudShown(Schema):
+class InstallationCloud(Schema):
     """The cloud as an operator sees it."""
 
     kind: str
@@ -153,7 +153,7 @@ class ProjectQuotasShown(Schema):
     quotas: list[QuotaShown]
 
 
-class Finding(Schema):
+class DoctorFinding(Schema):
     """Something that was found."""
 
     topic: str
@@ -164,10 +164,10 @@ class Finding(Schema):
     done_here: bool = Field(description="`POST …/doctor/cures/{cure}` does it.")
 
 
-class Findings(Schema):
+class DoctorFindings(Schema):
     """What `vetro doctor` says of the installation."""
 
-    items: list[Finding]
+    items: list[DoctorFinding]
     at: datetime
 
 
@@ -184,7 +184,7 @@ class BackupsShown(Schema):
     """The backups of the installation, the newest first."""
 
     well: bool
-    finding: Finding | None
+    finding: DoctorFinding | None
     items: list[BackupShown]
 
 
@@ -247,7 +247,7 @@ def list_queue(
     return {**page(entries, sum(found.counts.values()), following), "counts": dict(found.counts)}
 
 
-@routes.add("GET", "/admin/cloud", "showCloud", _RULE, CloudShown)
+@routes.add("GET", "/admin/cloud", "showCloud", _RULE, InstallationCloud)
 def show_cloud(request: HttpRequest) -> Any:
     """The cloud, why it is the one, and its servers in all environments."""
     return asdict(cloud.shown(config()))
@@ -294,14 +294,14 @@ def list_settings(request: HttpRequest) -> Any:
     return page(rows, len(rows))
 
 
-@routes.add("GET", "/admin/doctor", "examineInstallation", _RULE, Findings)
+@routes.add("GET", "/admin/doctor", "examineInstallation", _RULE, DoctorFindings)
 def examine(request: HttpRequest, anew: bool = False) -> Any:
     """What `vetro doctor` says of the installation; at most half a minute old, unless `anew`."""
     found = examination.findings(config(), anew=anew)
     return {"items": [_finding(one) for one in found.findings], "at": found.at}
 
 
-@routes.add("POST", "/admin/doctor/cures/{cure}", "mendInstallation", _RULE, Findings)
+@routes.add("POST", "/admin/doctor/cures/{cure}", "mendInstallation", _RULE, DoctorFindings)
 def mend(request: HttpRequest, cure: str) -> Any:
     """Does what mends a finding, where that can be done at once; the findings after that."""
     cures.done(who(request), config(), cure)
