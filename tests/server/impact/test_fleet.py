@@ -78,9 +78,9 @@ def test_a_fleet(tmp_path: Path) -> None:
         service.admin("user", "create", "ann", "--project", "demo", "--role", "member", input="a long password\n")
         client = Client(service, service.admin("token", "create", "ann", "-o", "value"))
         names = [f"test.p{number}" for number in range(PACKAGES)]
-        made, packages = [], []
+        made = []
         for number, name in enumerate(names):
-            packages.append(client.upload("/packages", archive("1.0.0", name=name))["imported"][0]["id"])
+            client.upload("/packages", archive("1.0.0", name=name))
             id = client.ask("POST", "/environments", {"name": f"first of {name}"})["id"]
             session = client.ask("POST", f"/environments/{id}/sessions")["id"]
             client.ask("POST", f"/sessions/{session}/components", shop(number + 1, f"{name}.Shop/1.0.0"))
@@ -91,7 +91,7 @@ def test_a_fleet(tmp_path: Path) -> None:
         command = [sys.executable, "-c", FILL, str(tmp_path / "data"), str(EACH - 1), *made]
         subprocess.run(command, check=True, env={**service.environment, "PYTHONPATH": str(ROOT)}, timeout=1800)
 
-        form = client.ask("POST", "/forms", {"package": packages[0], "environment_id": made[0]})["id"]
+        form = client.ask("POST", "/forms", {"class": f"{names[0]}.Shop", "environment_id": made[0]})["id"]
         begun = time.monotonic()
         asked = [client.upload("/packages/impact", archive("1.1.0", name=name)) for name in names]
         waited, most = [], 0

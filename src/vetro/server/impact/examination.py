@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.query.query import AskFailed
@@ -23,6 +24,9 @@ from vetro.server.impact.models import PlanCache
 from vetro.server.impact.planner import NotAlone, Planner, Talk
 from vetro.server.tasks.completion import with_package_places
 from vetro.yaql.errors import VetroError
+
+#: Bytes of a plan that is worth being kept.
+MOST_KEPT: Final = 1 << 20
 
 
 class _Unplanned(Exception):
@@ -114,7 +118,8 @@ def _before(
         kept: dict[str, Any] = known.plan
         return kept
     told = talk.plan(model, chosen, image, now)
-    if told.get("error") is None:
+    if told.get("error") is None and len(json.dumps(told)) <= MOST_KEPT:
+        PlanCache.objects.filter(environment_id=found.id).delete()  # of states that were
         PlanCache.objects.bulk_create([PlanCache(key=key, environment_id=found.id, plan=told)], ignore_conflicts=True)
     return told
 
@@ -122,7 +127,8 @@ def _before(
 def _compared(before: Mapping[str, Any], after: Mapping[str, Any], detail: dict[str, Any], rows: Any) -> Finding:
     plans = {"old": before.get("plan"), "new": after.get("plan")}
     if before.get("error") is not None:
-        return groups.skipped(Text("with the version that it has it cannot be planned either"))
+        why = decode_messages(before["error"]).get("message") or ""
+        return groups.skipped(Text("with the version that it has it cannot be planned either: {why}", why=why))
     if after.get("error") is not None:
         found = _failed(after["error"], rows)
         return Finding(found.group, {**detail, **found.detail}, plans)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from django.db import models
 
 from vetro.server.ids import new_id
 from vetro.server.secrets.encryption import EncryptedJSON
 from vetro.server.tasks.clock import Stamp
+
+#: Days for which an archive that came with a question is kept.
+ARCHIVE_DAYS: Final = 7
 
 
 class Impact(models.Model):
@@ -20,6 +23,8 @@ class Impact(models.Model):
     fqn = models.CharField(max_length=512)
     version = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)
+    #: Bytes of the archive that was sent with it, as long as it is kept; 0: of a package of the catalog.
+    size = models.BigIntegerField(default=0)
     #: Whether environments of other projects were looked at, too.
     all_projects = models.BooleanField(default=False)
     engine = models.CharField(max_length=64)

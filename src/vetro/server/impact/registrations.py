@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from importlib import import_module
 
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.outcome import Outcome
 from vetro.server.catalog import hooks as catalog
 from vetro.server.impact import groups
-from vetro.server.impact.models import Entry, Impact
+from vetro.server.impact.models import ARCHIVE_DAYS, Entry, Impact
+from vetro.server.tasks import clock
 from vetro.server.tasks import hooks as tasks
 from vetro.server.tasks.models import Task
 
@@ -37,4 +39,5 @@ def _changed(task: Task) -> None:
 
 
 def _used_digests() -> Iterable[str]:
-    return Impact.objects.values_list("digest", flat=True)
+    kept = Impact.objects.filter(created__gt=clock.read() - timedelta(days=ARCHIVE_DAYS))
+    return kept.values_list("digest", flat=True)

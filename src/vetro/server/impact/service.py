@@ -31,7 +31,9 @@ from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import stamp
 from vetro.server.impact import groups
-from vetro.server.impact.models import Entry, Impact, PlanCache
+from vetro.server.impact.models import ARCHIVE_DAYS, Entry, Impact, PlanCache
+from vetro.server.quotas import enforcement
+from vetro.server.quotas.errors import QuotaBusy
 from vetro.server.setup import config
 from vetro.server.tasks.labels import label_of
 from vetro.server.tasks.models import Task
@@ -40,8 +42,11 @@ from vetro.server.tasks.queue import enqueue
 #: Days for which what was found out is kept, and plans of environments as they are.
 DAYS: Final = 30
 _PLAN_DAYS: Final = 7
-#: Environments of one task; places of tasks, behind all others.
-TOGETHER: Final = 25
+#: Questions of a project that are under way at once, and that are kept.
+MOST_RUNNING, MOST_KEPT = 5, 20
+#: Environments of one task, and tasks of a question about very many (one or two more where workers have labels).
+TOGETHER, MOST_TASKS = 25, 100
+#: Places of tasks, behind all others.
 _PRIORITY: Final = -10
 #: Environments of one question.
 MOST: Final = 20_000
@@ -50,10 +55,12 @@ _NAMED: Final = 100
 _AT_ONCE: Final = 500
 
 
-def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False) -> Impact:
+def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False, size: int = 0) -> Impact:
     """Begins to find out what a version would change in environments that have a lower one. Its archive is stored.
 
-    Raises `Forbidden`, `Invalid` where nobody has it, `QuotaBusy`.
+    ``size``: bytes of an archive that no catalog has: it counts as those of the project's packages do. Older questions
+    of the project go when there are more than `MOST_KEPT`. Raises `Forbidden`, `Invalid` where nobody has it,
+    `QuotaBusy` also where `MOST_RUNNING` are under way, `QuotaFull`.
     """
     if all_projects:
         enforce(caller, "impact_all_projects")
@@ -65,12 +72,14 @@ def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False)
             hint=None if all_projects else Text("only environments of your project are looked at"),
         )  # fmt: skip
     with transaction.atomic():
+        _check_room(caller, package.digest, size)
         impact = Impact.objects.create(
             project_id=caller.project_id,
             user_id=caller.user_id,
             fqn=package.name,
             version=package.version,
             digest=package.digest,
+            size=size,
             all_projects=all_projects,
             engine=engine_version(),
         )
@@ -83,6 +92,24 @@ def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False)
     return impact
 
 
+def _check_room(caller: Caller, digest: str, size: int) -> None:
+    """Raises `QuotaBusy`, `QuotaFull`; drops questions of the project that are too many."""
+    own = Impact.objects.filter(project_id=caller.project_id)
+    if size and not own.filter(digest=digest, size__gt=0).exists():
+        enforcement.check_space(caller.project_id, "archives", size)
+    enforcement.check(caller.project_id, "tasks")  # holds the project's lock: no two both take the last place
+    newest = list(own.order_by("-created", "-id").values_list("id", flat=True)[: MOST_KEPT * 2])
+    running = [one for one in Impact.objects.filter(id__in=newest, entries__group="").distinct() if tasks(one)]
+    if len(running) >= MOST_RUNNING:
+        raise QuotaBusy(
+            Text("{count} questions about impact of this project are under way", count=len(running)),
+            hint=Text("ask again when one of them has ended"),
+        )
+    going = {one.id for one in running}
+    old = [id for id in newest[MOST_KEPT - 1 :] if id not in going]
+    own.filter(id__in=old).delete()
+
+
 def _slices(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     """The environments of each task, with the label that its worker must have: as for tasks of these environments."""
     labels: dict[str, list[tuple[str, str]]] = {}
@@ -91,9 +118,10 @@ def _slices(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Sequence[tup
         known = Environment.objects.in_bulk([id for id, _ in some])
         for row in some:
             labels.setdefault(label_of(config(), "plan", known.get(row[0])), []).append(row)
+    together = max(TOGETHER, -(-len(rows) // MOST_TASKS))
     for label, found in sorted(labels.items()):
-        for first in range(0, len(found), TOGETHER):
-            yield label, found[first : first + TOGETHER]
+        for first in range(0, len(found), together):
+            yield label, found[first : first + together]
 
 
 def environments(caller: Caller, package: LockedPackage, *, all_projects: bool) -> list[tuple[str, str]]:
@@ -235,7 +263,8 @@ def plan(caller: Caller, impact_id: str, environment_id: str) -> dict[str, Any]:
 
 
 def forget(now: datetime) -> int:
-    """Drops what is too old; how many."""
+    """Drops what is too old; how many. Archives go first: the garbage collection of the catalog takes them."""
+    Impact.objects.filter(created__lt=now - timedelta(days=ARCHIVE_DAYS), size__gt=0).update(size=0)
     count = _drop(Impact, "id", now - timedelta(days=DAYS))
     return count + _drop(PlanCache, "key", now - timedelta(days=_PLAN_DAYS))
 

@@ -15,7 +15,12 @@ _MODELS = "coalesce(sum(length({0}.{1}) + coalesce(length({0}.answers), 0)), 0)"
 _QUERIES: Final[Mapping[str, str]] = {
     "environments": "SELECT count(*) FROM environments_environment WHERE project_id = %s",
     "packages": "SELECT count(*) FROM catalog_package WHERE project_id = %s",
-    "archives": "SELECT coalesce(sum(size), 0) FROM catalog_package WHERE project_id = %s",
+    "archives": (
+        "SELECT (SELECT coalesce(sum(size), 0) FROM catalog_package WHERE project_id = %s)"
+        " + (SELECT coalesce(sum(i.size), 0) FROM (SELECT DISTINCT digest, size FROM impact_impact"
+        " WHERE project_id = %s AND size > 0) i WHERE NOT EXISTS (SELECT 1 FROM catalog_package p"
+        " WHERE p.project_id = %s AND p.digest = i.digest))"
+    ),
     "states": (
         f"SELECT (SELECT {_MODELS.format('s', 'model')} FROM environments_state s"
         " JOIN environments_environment e ON e.id = s.environment_id WHERE e.project_id = %s)"

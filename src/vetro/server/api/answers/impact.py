@@ -16,13 +16,19 @@ from vetro.server.impact.models import Impact
 
 
 def begin_impact(
-    caller: Caller, *, package: str | None = None, all_projects: bool = False, beside: Sequence[LockedPackage] = ()
+    caller: Caller,
+    *,
+    package: str | None = None,
+    all_projects: bool = False,
+    beside: Sequence[LockedPackage] = (),
+    size: int = 0,
 ) -> dict[str, Any]:
-    """Begins to find out; ``package`` is an id, NAME or NAME/VERSION, ``beside`` an archive that is kept."""
+    """Begins to find out; ``package`` is an id, NAME or NAME/VERSION, ``beside`` an archive of ``size`` bytes that is
+    kept."""
     if (package is None) is (not beside):
         raise Invalid(Text("Give one of '{side}' and '{other}'.", side="package", other="archive"))
     chosen = beside[0] if beside else locked(catalog.package_named(caller, package or ""))
-    return shown(caller, service.start(caller, chosen, all_projects=all_projects))
+    return shown(caller, service.start(caller, chosen, all_projects=all_projects, size=size))
 
 
 def show_impact(caller: Caller, impact_id: str) -> dict[str, Any]:

@@ -101,12 +101,21 @@ def begin(
     given: Annotated[ImpactAsked, Form()],
     archive: Annotated[UploadedFile | None, File()] = None,
 ) -> Answer:
-    """Begins to find out what a version would change. Nothing outside changes; tasks of kind `plans` do it."""
+    """Begins to find out what a version would change. Nothing outside changes; tasks of kind `plans` do it.
+
+    At most 5 questions of a project at once. Archives count for the quota `archives`, and are kept for 7 days.
+    """
     caller = who(request)
     draft = None if archive is None else drafts.read(caller, content_of(archive), drafts.Options(strict=False))
     beside: list[LockedPackage] = [] if draft is None else [answers.locked(draft.row)]
     with transaction.atomic():
-        made = answers.begin_impact(caller, package=given.package, all_projects=given.all_projects, beside=beside)
+        made = answers.begin_impact(
+            caller,
+            package=given.package,
+            all_projects=given.all_projects,
+            beside=beside,
+            size=0 if draft is None else len(draft.data),
+        )
         if draft is not None:
             blobs.put(draft.data)  # there before any task begins, and not at all where the question is refused
     return accepted(translated_data(made))
