@@ -87,6 +87,7 @@ _ROUTES: Final = tuple(
         ("POST", "/sessions/{}/deploy", "local:deploy_session", "names"),
         ("GET", "/sessions/{}/way-back", "procedures:show_way_back"),
         ("GET", "/procedures/{}", "procedures:show_procedure"),
+        ("GET", "/environments/{}/procedures", "procedures:list_procedures"),
         ("GET", "/environments/{}/undo", "procedures:explain_undo"),
         ("POST", "/environments/{}/undo", "procedures:undo_environment"),
         ("POST", "/environments/{}/keep", "procedures:keep_environment"),

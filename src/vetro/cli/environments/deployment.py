@@ -166,7 +166,7 @@ def deploy(
                     planned(client, session, name, "table", names=names_in(model), **options)
                     return
                 if said.get("guard"):
-                    tell_way_back(client, session, said)
+                    said = tell_way_back(client, session, said)
                 task, session = begin(client, session, False, body=said), None
                 if made and not client.local:
                     out.note(f"environment '{name}' is made")

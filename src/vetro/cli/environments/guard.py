@@ -33,20 +33,24 @@ _DOING = {
 
 def tell_way_back(
     client: Client, session: Mapping[str, Any], said: Mapping[str, Any], told: Sequence[str] = ()
-) -> None:
-    """Says before an update how it could be taken back, and what would not come back. ``told``: what was said of that
-    already. Nothing where nobody wants a way back."""
+) -> dict[str, Any]:
+    """Says before an update how it could be taken back, and what would not come back: what is said to the service then.
+    ``told``: what was said of that already. Nothing where nobody wants a way back.
+
+    Who confirms losses confirms those that were told, and no others.
+    """
+    said = dict(said)
     if said.get("guard") is False:
-        return
+        return said
     try:
         found = client.get(f"/sessions/{session['id']}/way-back")
     except Refused as error:
         if error.status != 404:  # servers of earlier versions have none
             raise
-        return
+        return said
     if not found["able"]:
         out.note(f"no way back: {found['why']}")
-        return
+        return said
     servers = [part for part in found["parts"] if part["kind"] == "server" and part["method"]]
     seconds = max((part["standstill"] for part in servers), default=0.0)
     still = f", which do not answer for about {seconds:.1f} s each" if seconds else ""
@@ -55,6 +59,34 @@ def tell_way_back(
     for text in found["losses"]:
         if text not in told:
             out.echo(f"does not come back: {text}")
+    if said.get("confirmed") and found["losses"]:
+        said["confirmed"] = found["losses"]
+    return said
+
+
+def active(client: Client, environment: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The update of an environment that has not ended, or is held; None where there is none."""
+    try:
+        rows = client.get(f"/environments/{environment['id']}/procedures")["items"]
+    except Refused as error:
+        if error.status != 404:  # servers of earlier versions have none
+            raise
+        return None
+    return next((dict(row) for row in rows if not row["final"]), None)
+
+
+def standing(client: Client, row: Mapping[str, Any], environment: Mapping[str, Any]) -> str:
+    """How an update stands that has not ended, and what can be done about it: a line."""
+    back, keep = (command(client, word, environment["name"]) for word in ("undo", "keep"))
+    if row["step"] == "holding":
+        return f"what the last update changed can be taken back until {when(row['until'])}: {back}"
+    if row["step"] == "stuck":
+        return f"an update is stuck: {out.shown(row['reason'])}; {back} tries again, {keep} keeps what is"
+    doing = _DOING.get(row["step"], row["step"])
+    if client.local and environment["status"] == "interrupted":
+        goes_on = command(client, "resume", environment["name"])
+        return f"an update was interrupted while {doing}; {goes_on} goes on, {back} takes it back"
+    return f"an update with a way back is under way: {doing}; {back} takes it back"
 
 
 def finish(

@@ -126,6 +126,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     simulated = bool(environment.get("simulated"))
     deviations = [] if simulated else _deviations(client, environment)
     unwell = [] if simulated else _unwell(client, environment)
+    update = guard.active(client, environment)
     waits = {task["id"]: [] if task["final"] else _waits(client, task["id"]) for task in history}
     if output != "table":
         keys = ("component", "class", "server", "addresses")
@@ -136,6 +137,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
             "tasks": [{**task, "waits": waits[task["id"]]} for task in history],
             "drift": deviations,
             "unwell": unwell,
+            "update": update,
         }
         if client.local:
             told = ("number", "kind", "method", "state", "waits")
@@ -157,6 +159,8 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
         out.echo(f"  {part['name']}: {health_line(part['health'])}")
     for one in deviations:
         out.echo(out.style(one["text"], fg="yellow"))
+    if update is not None:
+        out.echo(out.style(guard.standing(client, update, environment), fg="yellow"))
     table = rows(model, simulated)
     if table:
         out.echo("")
@@ -355,7 +359,7 @@ def deploy_again(client: Client, name: str, said: Mapping[str, Any], **options: 
         client.delete(f"/sessions/{session['id']}")
         raise NotThere(f"environment '{environment['name']}' is empty", f"vetro deploy PATH --env {name}")
     if said.get("guard"):
-        guard.tell_way_back(client, session, said)
+        said = guard.tell_way_back(client, session, said)
     task = begin(client, session, own, body=said)
     finish(client, task, environment, names=names_in(model), **options)
 

@@ -74,7 +74,7 @@ def upgrade(
     session, names = made["session"], names_in(newest(client, environment))
     try:
         if output == "table":
-            tell_way_back(client, session, said, made["report"]["not_restorable"])
+            said = tell_way_back(client, session, said, made["report"]["not_restorable"])
         if plan:
             planned(client, session, label, output, names=names, **options)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -23,6 +23,7 @@ from vetro.server.procedures import store
 from vetro.server.procedures.errors import GuardRequired, LossesUnconfirmed, NothingHeld, NoWayBack, StillHeld
 from vetro.server.procedures.models import Procedure
 from vetro.server.procedures.way_back import WayBack, offered, way_back
+from vetro.server.procedures.way_back import required as author_wants
 from vetro.server.quotas import enforcement
 from vetro.server.setup import config
 from vetro.server.tasks.labels import label_of
@@ -49,8 +50,9 @@ class Guard:
     settle: float | None = None
     #: Seconds for which it can be taken back afterwards.
     hold: float = 0.0
-    #: Whether it is known, and fine, what does not come back.
-    confirmed: bool = False
+    #: Whether it is known, and fine, what does not come back; or what of it is known: then what came to it since is
+    #: refused, whoever wants the way back.
+    confirmed: bool | Collection[str] = False
 
 
 def deploy(
@@ -67,27 +69,27 @@ def deploy(
     """
     guard = guard or Guard()
     _check_times(guard)
-    report = _report(session_id)
-    required = bool(report and report.get("guard"))
+    upgrade = Session.objects.filter(id=session_id, upgrade__isnull=False).exists()
+    substitution.migrate(caller, environment_id, session_id)
+    required = author_wants(caller, environment_id, session_id)
     if required and guard.wanted is False:
         raise GuardRequired(Text("the author of a class allows this update only with a way back"))
     wanted = guard.wanted or required
-    if guard.wanted is None and report is not None and not wanted:
+    if guard.wanted is None and upgrade and not wanted:
         row = Environment.objects.filter(id=environment_id).first()
         wanted = row is not None and row.version > 0 and offered(row)
     if not wanted:
-        return deploying.deploy(caller, environment_id, session_id)
+        return deploying.begin(caller, environment_id, session_id)
     queries.get(caller, environment_id).require_free()
-    substitution.migrate(caller, environment_id, session_id)
     found = way_back(caller, environment_id, session_id)
     if not found.able:
         if guard.wanted is None and not required:
-            return deploying.deploy(caller, environment_id, session_id)
+            return deploying.begin(caller, environment_id, session_id)
         raise NoWayBack(Text("there would be no way back: {why}", why=found.why), details=found.as_json())
-    if required and found.losses and not guard.confirmed:
+    losses = [] if guard.confirmed is True else [one for one in found.losses if one not in (guard.confirmed or ())]
+    if losses and (required or guard.confirmed):
         raise LossesUnconfirmed(
-            Text("not all of it would come back: {what}", what="; ".join(found.losses)[:1000]),
-            details={"losses": list(found.losses)},
+            Text("not all of it would come back: {what}", what="; ".join(losses)[:1000]), details={"losses": losses}
         )
     return _begin(caller, environment_id, session_id, guard, found, before)
 
@@ -96,12 +98,6 @@ def _check_times(guard: Guard) -> None:
     for name, value, most in (("settle", guard.settle, MOST_SETTLE), ("hold", guard.hold, MOST_HOLD)):
         if value is not None and not 0 <= value <= most:
             raise Invalid(Text("'{name}' is 0 to {most} seconds", name=name, most=f"{most:g}"))
-
-
-def _report(session_id: str) -> Mapping[str, Any] | None:
-    """The report of an upgrade; None for other drafts."""
-    upgrade: Any = Session.objects.filter(id=session_id).values_list("upgrade", flat=True).first()
-    return None if upgrade is None else (upgrade.get("report") or {})
 
 
 @transaction.atomic

@@ -6,7 +6,7 @@ The cloud says what it can hold; the classes of what is deployed and of what is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +18,11 @@ from vetro.engine.query.query import AskFailed
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
+from vetro.packages.lock import parse_lock
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.environments import drafts, packages, queries
-from vetro.server.environments.models import Environment, Session
+from vetro.server.environments.models import Environment, Session, State
 from vetro.server.setup import config
 from vetro.server.tasks.package_queries import ask
 
@@ -71,6 +72,32 @@ def offered(row: Environment) -> bool:
     return found is not None and found.server_snapshots
 
 
+def required(caller: Caller, environment_id: str, session_id: str) -> bool:
+    """Whether an author allows a deployment only with a way back: that of a class whose objects become those of another
+    version, by an upgrade, or since the environment's packages were exchanged. Asks packages where that may be so."""
+    found = queries.get(caller, environment_id, model=True)
+    session = Session.objects.filter(id=session_id, environment_id=found.id).first()
+    return _required(caller, found, session)
+
+
+def _required(caller: Caller, found: queries.Found, session: Session | None) -> bool:
+    upgrade = session.upgrade if session is not None else None
+    if upgrade is not None:
+        return bool((upgrade.get("report") or {}).get("guard"))
+    body = State.objects.filter(environment_id=found.id, lock__isnull=False).order_by("-number")
+    before = body.values_list("lock__body", flat=True).first()
+    if not found.version or before is None:
+        return False
+    known: dict[str, set[str]] = {}
+    for one in parse_lock(before).packages:
+        known.setdefault(one.name, set()).add(one.version)
+    return any(
+        one["guard"] == "required"
+        for told in _declared(caller, found, session, known).values()
+        for one in told.get("update") or ()
+    )
+
+
 def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
     """The way back of deploying a session. Asks the cloud and packages: call it outside of transactions.
 
@@ -102,7 +129,7 @@ def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
             ignored.add(str(id_of(item)))
     if cloud_settings.simulated(config(), row.cloud):
         settle = 0.0
-    return WayBack(why, bool(report.get("guard")), tuple(losses), tuple(parts), settle, frozenset(ignored))
+    return WayBack(why, _required(caller, found, session), tuple(losses), tuple(parts), settle, frozenset(ignored))
 
 
 def _asked(row: Environment, caller: Caller) -> tuple[str, list[dict[str, Any]]]:
@@ -132,19 +159,34 @@ def _asked(row: Environment, caller: Caller) -> tuple[str, list[dict[str, Any]]]
     return "", parts
 
 
-def _declared(caller: Caller, found: queries.Found, session: Session | None) -> dict[str, Any]:
-    """Text of a class -> what it declares of updates, of the classes of what is deployed and of the draft."""
+def _declared(
+    caller: Caller, found: queries.Found, session: Session | None, known: Mapping[str, Collection[str]] | None = None
+) -> dict[str, Any]:
+    """Text of a class -> what it declares of updates, of the classes of what is deployed and of the draft. ``known``:
+    only those of the draft whose package comes in a version that is not among these (package -> versions)."""
     root, lock = drafts.root_of(session, found), packages.of_session(session)
     model = {**(found.model or {}), "Objects": root, "ObjectsCopy": deployed_objects(found.model or {})}
     rows = packages.resolved(caller, found, model, lock=lock).rows
-    if not any("io.vetro" in (row.required or ()) for row in rows):
+    roots: tuple[Any, ...] = (root, model["ObjectsCopy"])
+    wanted = rows
+    if known is not None:
+        wanted = [row for row in rows if row.fqn in known and row.version not in known[row.fqn]]
+        roots = (root,)
+    if not any("io.vetro" in (row.required or ()) for row in wanted):
         return {}
-    classes = dict.fromkeys(type_of(obj) for root in (root, model["ObjectsCopy"]) for obj in objects(root))
-    args = {"classes": [{"text": text, **parse_type_text(text)._asdict()} for text in classes], "updates": True}
-    try:
-        answer: dict[str, Any] = ask(caller, "lifecycle", packages=rows, args=args)
-    except AskFailed:  # a class that does not load is told by the deployment
-        return {}
+    answer: dict[str, Any] = {}
+    for part in roots:  # each for itself: what is deployed may be of a version that nobody has any more
+        classes = dict.fromkeys(text for text in map(type_of, objects(part)) if text not in answer)
+        if known is not None:
+            moved = {row.fqn for row in wanted}
+            classes = {text: None for text in classes if parse_type_text(text).package in (None, *moved)}
+        if not classes:
+            continue
+        args = {"classes": [{"text": text, **parse_type_text(text)._asdict()} for text in classes], "updates": True}
+        try:
+            answer |= ask(caller, "lifecycle", packages=rows, args=args)
+        except AskFailed:  # a class that does not load is told by the deployment
+            pass
     return answer
 
 

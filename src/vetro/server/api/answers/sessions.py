@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import BooleanField, Case, Value, When
@@ -108,7 +108,7 @@ def deploy_session(
     guard: bool | None = None,
     settle: float | None = None,
     hold: float = 0.0,
-    confirmed: bool = False,
+    confirmed: bool | Collection[str] = False,
     before: Mapping[str, Health] | None = None,
 ) -> dict[str, Any]:
     """Starts the deployment of the draft, with a way back or without (`vetro.server.procedures.service.Guard`): its

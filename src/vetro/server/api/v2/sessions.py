@@ -87,7 +87,9 @@ class Guarded(Given):
         None, ge=0, le=86_400, description="Seconds for which what is new is looked at; null: as authors say, or 30."
     )
     hold: float = Field(0, ge=0, le=2_592_000, description="Seconds for which it can be taken back afterwards.")
-    confirmed: bool = Field(False, description="What does not come back is known, and may go.")
+    confirmed: bool | Annotated[list[str], Field(max_length=1000)] = Field(
+        False, description="What does not come back is known, and may go; a list: these losses, and no others."
+    )
 
 
 def revision_of(if_match: str | None) -> int | None:

@@ -45,7 +45,9 @@ def deploy(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     # Whoever saw changes means those: when somebody else was faster, she is told so, and nothing else is deployed.
     session = request.POST.get("draft") or drafts.wanted(caller, environment).id
     guard = {"1": True, "0": False}.get(request.POST.get("guard", ""))
-    said = procedures.Guard(guard, hold=_hold(request.POST.get("hold")), confirmed=request.POST.get("confirmed") == "1")
+    # So do losses: what came to them since the page was shown is told first.
+    known = request.POST.getlist("known") if request.POST.get("confirmed") == "1" else ()
+    said = procedures.Guard(guard, hold=_hold(request.POST.get("hold")), confirmed=known)
     return begun(request, environment, procedures.deploy(caller, environment, session, said))
 
 
