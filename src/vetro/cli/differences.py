@@ -60,6 +60,7 @@ def print_plan(plan: Any, output: str) -> None:
     if output != "table":
         out.print_data(plan, output)
         return
+    _section("no way back", [f"  {text}" for text in plan.get("no_way_back") or ()])
     _section("objects", list(_change_lines(plan["objects"])))
     _section("resources", list(_resource_lines(plan["stacks"])))
     _section(

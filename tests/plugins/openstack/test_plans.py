@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
 
+from tests.plugins.openstack.keeping import Keeping
 from tests.plugins.openstack.strict import Strict
 from tests.support.fuzzing import examples
 from vetro.clouds.interface import Cloud, CloudError, Owner, StackChange
+from vetro.diagnostics import decode_messages
 from vetro.engine.host.config import cloud_of
+from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder, report
 from vetro.library.stackdata import Parts, difference, digest_of, parts_of
 from vetro.server.config import cloud_settings
@@ -150,3 +155,28 @@ def test_a_cloud_that_does_not_answer_is_no_cloud_without_flavors(
         fake.trouble = [("GET", "/flavors", 503)] * 50
         told = planned(real, template(web=server()))
         assert "Nova is in trouble (503)" in told and "there is no flavor" not in told
+
+
+def test_servers_that_would_be_replaced_are_told_to_have_no_way_back(tmp_path: Path) -> None:
+    """What Heat replaces or deletes no snapshot can hold; what it changes in place, one can."""
+    with Keeping() as fake:
+        real = settings_of(fake, tmp_path)
+        with closing(cloud_of(real, OWNER)) as cloud:
+            push(cloud, template(web=server(), other=server(name="web-2")))
+            assert told_of_plan(real, template(web=server(flavor="gp1.large"), other=server(name="web-2"))) == []
+            for changed in ({"web": server(key_name="win"), "other": server(name="web-2")},
+                            {"other": server(name="web-2")}):  # fmt: skip
+                assert told_of_plan(real, template(**changed)) == [
+                    "server 'web-1' would be gone: this cloud cannot bring it back as it was"
+                ]
+
+
+def told_of_plan(real: dict[str, Any], parts: Parts) -> list[str]:
+    """What the plan of a deployment that pushes these says of ways back."""
+    journal: Any = SimpleNamespace(notes=lambda kind: [], entries=lambda: [])
+    with TemporaryDirectory() as folder:
+        with closing(recorder.make({"folder": folder, "real": real}, OWNER)) as cloud:
+            push(cloud, parts)
+        done = Outcome("done", model={"Objects": None})
+        made = report.told(done, journal, model={}, owner=OWNER, real=real, folder=folder).result
+    return [str(text) for text in decode_messages(made).get("no_way_back", [])]

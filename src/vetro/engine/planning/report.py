@@ -9,6 +9,7 @@ What a plan says:
                             "properties": [names that differ]}]}],
  "servers": [{"id", "name", "was": stopped|ended}],   those that are there and are started; several at once
  "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in the order in which they would run
+ "no_way_back": [texts],   servers that would be gone and that the cloud could not bring back, where there are some
  "unused": [texts],     values of the model that no class declares, where there are some
  "unknown": [texts]}   what is only known when it really happens
 ```
@@ -16,15 +17,17 @@ What a plan says:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from vetro.clouds.drivers.base import Recorder
-from vetro.clouds.interface import Owner
+from vetro.clouds.interface import CloudError, Owner, Snapshots
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.diagnostics import Text, encode_messages
+from vetro.engine.host.config import cloud_of
 from vetro.engine.models.unknown_properties import warning_text
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
@@ -82,7 +85,11 @@ def told(
     place = Path(folder)
     with recorder.opened(place, real) as cloud:
         lines = [note.args for note in journal.notes("log")]
-        return told_of(outcome, journal.entries(), lines, recorder.before(place), cloud, model, owner, secret)
+        before = recorder.before(place)
+        made = told_of(outcome, journal.entries(), lines, before, cloud, model, owner, secret)
+        gone = set(before.servers) - {server.id for server in cloud.servers(owner)}
+    lost = _no_way_back(gone, real, owner) if gone else []
+    return made if not lost else replace(made, result={**(made.result or {}), **encode_messages({"no_way_back": lost})})
 
 
 def told_of(
@@ -110,6 +117,20 @@ def told_of(
         **encode_messages({**unused, "unknown": list(_unknown(effects, stacks))}),
     }
     return replace(outcome, result=made, model=None)
+
+
+def _no_way_back(gone: Collection[str], real: Mapping[str, Any], owner: Owner) -> list[str]:
+    """Of servers that would be gone those that no snapshot of their cloud would bring back, as sentences."""
+    with closing(cloud_of(real, owner, sweeps=False)) as cloud:
+        try:
+            found = cloud.snapshot_report(owner) if isinstance(cloud, Snapshots) else ()
+        except CloudError:  # it does not say: the update asks once more before it begins
+            found = ()
+    return [
+        Text("server '{name}' would be gone: this cloud cannot bring it back as it was", name=one.name)
+        for one in found
+        if one.kind == "server" and one.lost_when_replaced and one.id in gone
+    ]
 
 
 def _stacks(old: recorder.Content, new: recorder.Content) -> Iterator[dict[str, Any]]:
