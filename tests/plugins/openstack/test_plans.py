@@ -173,7 +173,7 @@ def test_servers_that_would_be_replaced_are_told_to_have_no_way_back(tmp_path: P
 
 def told_of_plan(real: dict[str, Any], parts: Parts) -> list[str]:
     """What the plan of a deployment that pushes these says of ways back."""
-    journal: Any = SimpleNamespace(notes=lambda kind: [], entries=lambda: [])
+    journal: Any = SimpleNamespace(notes=lambda kind: [], entries=list)
     with TemporaryDirectory() as folder:
         with closing(recorder.make({"folder": folder, "real": real}, OWNER)) as cloud:
             push(cloud, parts)
