@@ -6,6 +6,7 @@ import pytest
 
 from vetro.server.catalog import hooks as catalog
 from vetro.server.hooks import Hook
+from vetro.server.procedures import hooks as procedures
 from vetro.server.requests import hooks as requests
 from vetro.server.tasks import hooks as tasks
 
@@ -52,7 +53,7 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
     """Registered when Django starts: a hook that nobody answers would lose states, or archives that are in use."""
     apps = {
         hook: [function.__module__.split(".")[2] for function in hook._functions]
-        for module in (tasks, catalog, requests)
+        for module in (tasks, catalog, requests, procedures)
         for hook in vars(module).values()
         if isinstance(hook, Hook)
     }
@@ -68,4 +69,5 @@ def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:
         catalog.used_digests: ["environments", "impact", "tasks"],
         catalog.uses: ["environments", "tasks"],
         requests.most_streams: ["quotas"],
+        procedures.settled: ["notices"],
     }

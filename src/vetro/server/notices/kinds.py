@@ -24,6 +24,9 @@ KINDS: Final[Mapping[str, str]] = {
     "repair.failed": "a repair failed, or was cancelled",
     "power.done": "servers were started, stopped or restarted",
     "power.failed": "servers could not be started, stopped or restarted",
+    "update.kept": "what an update with a way back made stays",
+    "update.restored": "an update was taken back: all is as it was before",
+    "update.stuck": "an update could be taken back by a person only, or kept",
     DECISION: "a task waits for somebody to decide what became of an effect",
     HEALTH: "a component has come into another state",
 }
@@ -34,6 +37,12 @@ OF_TASKS: Final[Mapping[str, str]] = {
     "action": "action",
     "repair": "repair",
     "power": "power",
+}
+#: What is told of an update with a way back, by its step, and how bad that is.
+OF_UPDATES: Final[Mapping[str, tuple[str, str]]] = {
+    "kept": ("update.kept", INFO),
+    "restored": ("update.restored", WARNING),
+    "stuck": ("update.stuck", ERROR),
 }
 #: How bad a state of a component is.
 OF_STATES: Final[Mapping[str, str]] = {

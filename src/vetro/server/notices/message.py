@@ -53,7 +53,7 @@ def message_of(delivery: Delivery, target: Target) -> Message:
     data = {key: value for key, value in body.items() if key not in (TEXTS, "at")}
     data["project"] = {"id": delivery.project_id, "name": _project_name(delivery.project_id)}
     data["changes"] = delivery.folded + 1
-    link = _link(delivery)
+    link = _link(delivery, body)
     if link:
         data["link"] = link
     title = title_of(delivery.kind, body)
@@ -79,8 +79,26 @@ def title_of(kind: str, body: Mapping[str, Any]) -> str:
         )
     if kind == HEALTH:
         return _of_health(environment, body)
+    if "update" in body:
+        return _of_update(kind, environment)
     task = body["task"]
     return _of_task(kind, task["state"] == "cancelled", environment, task.get("action") or "")
+
+
+def _of_update(kind: str, environment: str) -> str:
+    match kind:
+        case "update.kept":
+            return Text("The update of environment '{environment}' stays", environment=environment)
+        case "update.restored":
+            return Text(
+                "The update of environment '{environment}' was taken back: all is as it was before",
+                environment=environment,
+            )
+        case _:
+            return Text(
+                "The update of environment '{environment}' could not be taken back: somebody has to decide",
+                environment=environment,
+            )
 
 
 def _of_task(kind: str, cancelled: bool, environment: str, action: str) -> str:
@@ -164,11 +182,13 @@ def _lines(delivery: Delivery, body: Mapping[str, Any]) -> list[str]:
     return [text for text in found if text]
 
 
-def _link(delivery: Delivery) -> str:
+def _link(delivery: Delivery, body: Mapping[str, Any]) -> str:
     public = str(config()["server.public_url"]).rstrip("/")
     if not public or not delivery.environment_id or delivery.kind == "deletion.done":
         return ""
     page = "health" if delivery.kind == HEALTH else ""
+    if "update" in body:
+        page = f"updates/{body['update']['id']}"
     return f"{public}/app/environments/{delivery.environment_id}/{page}"
 
 

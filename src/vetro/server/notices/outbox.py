@@ -36,11 +36,13 @@ from vetro.server.notices.kinds import (
     LEVELS,
     OF_STATES,
     OF_TASKS,
+    OF_UPDATES,
     TEST,
     WARNING,
     reaches,
 )
 from vetro.server.notices.models import Delivery, Rule, Target
+from vetro.server.procedures.models import Procedure
 from vetro.server.quotas.limits import limit
 from vetro.server.quotas.usage import used
 from vetro.server.secrets.key_file import KeysUnusable
@@ -90,6 +92,21 @@ def task_changed(task: Task) -> None:
         "reason": reason,
     }
     _put(_Notice(task.project_id, task.environment_id, kind, level, told), rules)
+
+
+def update_settled(row: Procedure) -> None:
+    """An update with a way back is kept, taken back, or needs a person; inside the transaction that says so."""
+    rules = _rules([row.project_id], [row.environment_id])
+    if not rules:
+        return
+    kind, level = OF_UPDATES[row.step]
+    reason = decode_messages(row.about.get("reason") or {}).get("text") or ""
+    told = {
+        **_environment(row.environment_id, _name(row.environment_id)),
+        "update": {"id": row.id, "step": row.step},
+        **encode_messages({"reason": reason if len(reason) <= _REASON else str.__str__(reason)[:_REASON]}),
+    }
+    _put(_Notice(row.project_id, row.environment_id, kind, level, told), rules)
 
 
 def crowded(changes: Iterable[HealthChange]) -> frozenset[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vetro.server.config.config import Config
+from vetro.server.procedures import hooks as procedures
+from vetro.server.procedures.models import Procedure
 from vetro.server.tasks import hooks as tasks
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import Task
@@ -21,12 +23,19 @@ def register() -> None:
     """Called once, when models are there."""
     tasks.changed.register(_task_changed)
     tasks.beside.register(_begin)
+    procedures.settled.register(_settled)
 
 
 def _task_changed(task: Task) -> None:
     from vetro.server.notices import outbox
 
     outbox.task_changed(task)
+
+
+def _settled(row: Procedure) -> None:
+    from vetro.server.notices import outbox
+
+    outbox.update_settled(row)
 
 
 def _begin(config: Config, member: Member, launcher: Launcher) -> Deliverer:

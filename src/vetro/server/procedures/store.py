@@ -25,6 +25,7 @@ from vetro.server.caller import SYSTEM, Caller
 from vetro.server.environments import deploy, packages, power, usage
 from vetro.server.environments.models import Environment, State
 from vetro.server.environments.service import announce
+from vetro.server.procedures import hooks
 from vetro.server.procedures.models import Procedure, ProcedureStep
 from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
@@ -142,6 +143,8 @@ def _follow(
             Environment.objects.filter(id=environment.id).update(procedure_id=reserved)
     if after.step != before.step:
         announce(row.project_id, row.environment_id, after.step, kind="procedure", procedure=row.id)
+        if environment is not None and after.step in (*ENDED, "stuck"):
+            hooks.settled(row)
 
 
 def _moment(at: float, now: datetime) -> datetime:

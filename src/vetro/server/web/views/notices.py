@@ -41,6 +41,9 @@ NAMES = {
     "repair.failed": gettext_lazy("Repair failed"),
     "power.done": gettext_lazy("Servers switched"),
     "power.failed": gettext_lazy("Servers not switched"),
+    "update.kept": gettext_lazy("Update kept"),
+    "update.restored": gettext_lazy("Update taken back"),
+    "update.stuck": gettext_lazy("Update stuck"),
     "decision.needed": gettext_lazy("Somebody has to decide"),
     "health.changed": gettext_lazy("Health changed"),
 }
