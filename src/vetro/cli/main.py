@@ -39,6 +39,7 @@ SECTIONS: Sections = {
         "test": ("test:command", "Run the MuranoPL tests of packages, with coverage if wanted."),
         "form": ("form:command", "Fill in the form of a package or class, or look at it."),
         "run": ("run:command", "Load packages and a model, call a method, print the result."),
+        "explain": ("explain:command", "Explain a class or a member of it: what it takes, defaults, who uses it."),
         "schema": ("schema:command", "Print the JSON Schema of a class or of its methods."),
         "eval": ("eval:command", "Evaluate one YAQL expression over a data file."),
         "repl": ("repl:command", "Try out expressions interactively."),

@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import ngettext
 
 from vetro.model.header import label_of_type
+
+
+def gettext_noop(text: str) -> str:
+    """Marks a text for translation. Django's own wants settings already when this module is imported, which commands
+    that talk of contracts do."""
+    return text
+
 
 #: Choices that are named, and characters of one; how deep lists in lists are told.
 _CHOICES, _LONGEST, _DEEP = 8, 40, 3
