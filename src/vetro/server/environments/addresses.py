@@ -43,12 +43,17 @@ class Address:
 def of_environment(caller: Caller, environment_id: str) -> tuple[bool, list[Address]]:
     """Whether an environment is simulated, and the addresses of what is deployed in it. Raises as `queries.get`."""
     found = queries.get(caller, environment_id, model=True)
-    root, simulated = deployed_objects(found.model or {}), bool(simulation.of_environments([found.id]))
+    return bool(simulation.of_environments([found.id])), of_found(caller, found)
+
+
+def of_found(caller: Caller, found: queries.Found) -> list[Address]:
+    """The addresses of what is deployed in an environment that was read with its model."""
+    root = deployed_objects(found.model or {})
     if root is None:
-        return simulated, []
+        return []
     shown = conceal(root, redaction.secrets_for(caller, found, root))
     classes = fixed_properties.classes_for(caller, found, {"Objects": root})
-    return simulated, [one for component in applications_of(shown) for one in of_component(component, classes)]
+    return [one for component in applications_of(shown) for one in of_component(component, classes)]
 
 
 def of_component(component: Any, classes: Classes) -> list[Address]:

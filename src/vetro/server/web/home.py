@@ -1,14 +1,14 @@
 """`overview`: what somebody sees first: her environments, those in trouble first, and what waits for her.
 
 Everything is bounded, and the number of statements does not depend on how much there is. Only addresses cost more: they
-are read from models and classes, so they are found once for each version of an environment (`find_addresses`), and the
-page does without until then.
+are read from models and classes, so they are found once for each version of an environment (`environment_summary`), and
+the page does without until then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,28 +16,23 @@ from django.db.models import F, Q
 
 from vetro.engine.watching.states import State
 from vetro.server.accounts.policy import allows
-from vetro.server.cache import Remembered
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
-from vetro.server.environments import addresses, offers, queries, search, simulation
+from vetro.server.environments import offers, queries, search, simulation
 from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.queries import Found
-from vetro.server.errors import ServiceError
 from vetro.server.forms.models import FormDraft
 from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.watch.models import Health
 from vetro.server.web.environment_state import states_of
+from vetro.server.web.environment_summary import summaries
 
-#: Environments that are shown because they changed last, and of each kind that needs somebody; lines of a list;
-#: addresses of an environment.
+#: Environments that are shown because they changed last, and of each kind that needs somebody; lines of a list.
 RECENT: Final = 8
 FEW: Final = 5
-SHOWN: Final = 3
 _BAD: Final = (State.DOWN, State.DEGRADED)
-
-_addresses = Remembered(5000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +95,8 @@ class Overview:
         return any(card.addresses is None for card in self.cards)
 
 
-def overview(caller: Caller) -> Overview:
-    """What the page shows to the caller."""
+def overview(caller: Caller, *, look: bool = False) -> Overview:
+    """What the page shows to the caller; ``look``: addresses that nobody has found yet are found now."""
     mine = Environment.objects.filter(project_id=caller.project_id)
     recent = search.part(caller.project_id, sort="-changed", most=RECENT)
     known = {row.id for row in recent}
@@ -110,7 +105,7 @@ def overview(caller: Caller) -> Overview:
     failed = list(mine.exclude(failure="").order_by("-updated").values_list("id", "name", "task_id")[:FEW])
     more = {*ids, *(id for id, _, _ in failed)} - known
     rows = [*recent, *queries.of_ids(sorted(more))]
-    cards = sorted(_cards(caller, rows), key=lambda card: not card.trouble)  # of equal ones what changed last
+    cards = sorted(_cards(caller, rows, look), key=lambda card: not card.trouble)  # of equal ones what changed last
     return Overview(
         cards,
         mine.count() if len(recent) == RECENT else len(recent),
@@ -120,38 +115,18 @@ def overview(caller: Caller) -> Overview:
     )
 
 
-def find_addresses(caller: Caller, cards: Sequence[Card]) -> list[Card]:
-    """The cards with the addresses of all."""
-
-    def complete(card: Card) -> Card:
-        return replace(card, addresses=_addresses.get(_key(card.found), lambda: _found(caller, card)))
-
-    return [card if card.addresses is not None else complete(card) for card in cards]
-
-
-def _found(caller: Caller, card: Card) -> Sequence[Address]:
-    try:
-        return addresses.of_environment(caller, card.found.id)[1][:SHOWN]
-    except ServiceError:  # its packages cannot be read now: its own page says so
-        return ()
-
-
-def _key(found: Found) -> tuple[str, int, datetime]:
-    return found.id, found.version, found.changed
-
-
-def _cards(caller: Caller, rows: Sequence[Found]) -> list[Card]:
+def _cards(caller: Caller, rows: Sequence[Found], look: bool) -> list[Card]:
     ids = [row.id for row in rows]
     told, simulated = watch.of_environments(ids), simulation.of_environments(ids)
     newer = {id: len(several) for id, several in offers.of_environments(ids).items()}
-    states = states_of(rows)
+    states, summed = states_of(rows), summaries(caller, rows, look=look)
     return [
         Card(
             row,
             told.get(row.id),
             row.id in simulated,
             0 if row.busy else newer.get(row.id, 0),
-            _addresses.known(_key(row)) if row.version else (),
+            None if (known := summed[row.id]) is None else known.addresses,
             states[row.id],
         )
         for row in rows

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from django.http import HttpRequest, HttpResponse
 
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.web.environment_page import last_event
-from vetro.server.web.home import find_addresses, overview
+from vetro.server.web.home import overview
 from vetro.server.web.page import page, render
 from vetro.server.web.views.environments.listing import kind_of
 
@@ -18,14 +16,13 @@ from vetro.server.web.views.environments.listing import kind_of
 def home(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The page; its changing part where a script asks, then with all addresses."""
     seen = last_event()
-    shown = overview(caller)
     part = request.headers.get("HX-Target") == "home"
-    if part:
-        shown = replace(shown, cards=find_addresses(caller, shown.cards))
+    shown = overview(caller, look=part)
     for task in shown.failures:
         task["what"] = kind_of(task["kind"], task["action"])
     context = {
         "home": shown,
+        "again": part and shown.unlooked,
         "seen": seen,
         "may_create": allows(caller, "create_environment"),
         "may_import": allows(caller, "upload_package"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Max, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
@@ -25,11 +27,15 @@ from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.web.environment_page import last_event, open_page
 from vetro.server.web.environment_state import states_of
+from vetro.server.web.environment_summary import Summary, summaries
+from vetro.server.web.logos import logos_of
 from vetro.server.web.page import go, page, render
 from vetro.yaql.errors import VetroError
 
 #: Rows of a page.
 AT_ONCE = 50
+#: How tasks end that went wrong.
+_FAILED = ("failed", "killed", "diverged")
 
 
 @page(rule="list_environments")
@@ -46,9 +52,15 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
     number = page_number(request.GET.get("page"), matching)
     rows = environments.part(caller.project_id, **wanted, sort=sort, skip=(number - 1) * AT_ONCE, most=AT_ONCE)
     told, newer = watch.of_environments([row.id for row in rows]), offers.of_environments([row.id for row in rows])
-    words = states_of(rows)
+    words, part = states_of(rows), request.headers.get("HX-Target") == "list"
+    summed, failed = summaries(caller, rows, look=part), _failed_last([row.id for row in rows])
+    logos = logos_of(caller, {kind for one in summed.values() if one is not None for kind, _name in one.applications})
     context = {
-        "rows": [(row, words[row.id], told.get(row.id), newer.get(row.id, ())) for row in rows],
+        "rows": [
+            (row, words[row.id], told.get(row.id), newer.get(row.id, ()), _shown(summed[row.id], logos), failed.get(id))
+            for id, row in ((row.id, row) for row in rows)
+        ],
+        "unlooked": any(one is None for one in summed.values()), "part": part,
         "simulated_ids": simulation.of_environments([row.id for row in rows]),
         "any": matching > 0 or Environment.objects.filter(project_id=caller.project_id).exists(),
         "matching": matching, "q": search, "state": state, "states": environments.STATUSES, "sort": sort,
@@ -56,8 +68,23 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
         "may_create": allows(caller, "create_environment"), "seen": seen,
         "sorts": [("name", _("Name")), ("-changed", _("Last changed")), ("-created", _("Newest"))],
     }  # fmt: skip
-    part = request.headers.get("HX-Target") == "list"
     return render(request, "environments/rows.html" if part else "environments/listing.html", context)
+
+
+def _shown(summary: Summary | None, logos: Mapping[str, str]) -> dict[str, Any] | None:
+    """A summary for the template: applications with their pictures."""
+    if summary is None:
+        return None
+    icons = [(name, logos.get(kind, "")) for kind, name in summary.applications]
+    return {"icons": icons, "more": summary.count - len(icons), "summary": summary}
+
+
+def _failed_last(ids: Sequence[str]) -> dict[str, tuple[str, datetime]]:
+    """Environment -> the task that failed last in it, and when. Two statements, however many failed."""
+    rows = Task.objects.filter(environment_id__in=ids, state__in=_FAILED, finished__isnull=False)
+    newest: dict[str, datetime] = dict(rows.order_by().values_list("environment_id").annotate(Max("finished")))
+    found = rows.filter(finished__in=set(newest.values())).values_list("environment_id", "id", "finished")
+    return {id: (task, at) for id, task, at in found if at is not None and newest[id] == at}
 
 
 @page("GET", "POST", rule="create_environment")

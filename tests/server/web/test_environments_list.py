@@ -1,0 +1,83 @@
+"""The list of environments: what each has, how it is, what failed; found by its part and then known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.server.web.test_home import app, instance, made
+from vetro.server.environments import queries
+from vetro.server.environments.models import Environment
+from vetro.server.tasks.models import Task
+from vetro.server.watch import drift
+from vetro.server.web import environment_summary
+
+Browser = Callable[[Any], Client]
+pytestmark = pytest.mark.django_db
+
+
+def listed(client: Client, part: bool = False) -> str:
+    headers = {"HX-Request": "true", "HX-Target": "list"} if part else {}
+    answer = client.get("/app/environments/", headers=headers)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def test_applications_servers_and_drift_are_told(ann: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = made(ann, app("a", instance("i")), app("b"), name="zoo")
+    gone = replace(drift.of(queries.get(ann.caller, row.id, model=True)), items=(None, None))  # type: ignore[arg-type]
+    monkeypatch.setattr(drift, "of", lambda found: gone)
+    client = browser(ann)
+    first = listed(client)
+    assert 'hx-trigger="load"' in first and "2 applications" not in first
+    part = listed(client, part=True)
+    assert "2 applications" in part and "1 server" in part and "as they were left" in part
+    again = listed(client)
+    assert "2 applications" in again and 'hx-trigger="load"' not in again
+    Environment.objects.filter(id=row.id).update(version=7)
+    assert "2 applications" not in listed(client)
+
+
+def test_what_failed_last_leads_to_its_task(ann: Any, browser: Browser) -> None:
+    row = made(ann, app("a"), name="zoo")
+    now = datetime.now(UTC)
+    for number, state in enumerate(("failed", "killed", "done")):
+        Task.objects.create(
+            id=f"t{number}", project_id=ann.caller.project_id, user_id="u", environment_id=row.id, kind="deploy",
+            state=state, spec={}, finished=now + timedelta(seconds=number),
+        )  # fmt: skip
+    assert f'href="/app/environments/{row.id}/tasks/t1/"' in listed(browser(ann))
+
+
+def test_one_request_finds_out_for_a_second_and_the_next_goes_on(
+    ann: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        made(ann, app(f"a{number}"), name=f"zoo{number}")
+    monkeypatch.setattr(environment_summary, "_PATIENCE", -1.0)  # over at once
+    client = browser(ann)
+    told = [listed(client, part=True).count("1 application<") for _ in range(4)]
+    assert told == [1, 2, 3, 4]
+
+
+def test_the_number_of_statements_does_not_depend_on_how_much_is_known(ann: Any, browser: Browser) -> None:
+    client = browser(ann)
+
+    def count() -> int:
+        listed(client, part=True)
+        with CaptureQueriesContext(connection) as asked:
+            listed(client)
+        return len(asked)
+
+    made(ann, app("a", instance("i")), name="zoo")
+    few = count()
+    for number in range(6):
+        made(ann, app(f"b{number}", instance(f"j{number}")), name=f"farm{number}")
+    assert count() == few
