@@ -190,7 +190,8 @@ def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
         return record, [Wake(now + LOOK)]  # nobody has looked yet
     if bad:
         id, state = min(bad.items())
-        return _back(record, facts, now, Text("component '{id}' is {state}", id=id, state=state.value))
+        name = facts.names.get(id, id)
+        return _back(record, facts, now, Text("component '{id}' is {state}", id=name, state=state.value))
     if record.hold > 0:
         return _enter(record, "holding", now, record.hold)
     return _enter(record, "keeping", now)

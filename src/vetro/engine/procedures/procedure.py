@@ -27,6 +27,8 @@ class Facts:
     #: How the components of its environment are; of components that are not in it nobody says anything. None: nobody
     #: has looked now.
     health: Mapping[str, State] | None = field(default_factory=dict)
+    #: What people call these components, where that is known.
+    names: Mapping[str, str] = field(default_factory=dict)
     asked: Asked = ""
 
 

@@ -8,7 +8,7 @@ task has the first two already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,6 +19,8 @@ from vetro.diagnostics import Text, encode_messages
 from vetro.engine.procedures.guarded_update import ENDED, RESERVED, GuardedUpdate, Step, advance
 from vetro.engine.procedures.procedure import Asked, Cancel, Command, Enqueue, Facts, Wake
 from vetro.engine.watching.states import State as Health
+from vetro.model.environment import applications_of, deployed_objects
+from vetro.model.header import id_of, label_of
 from vetro.packages.lock import parse_lock
 from vetro.server.audit.record import record as audited
 from vetro.server.caller import SYSTEM, Caller
@@ -82,7 +84,8 @@ def drive(row: Procedure, health: Mapping[str, Health] | None) -> None:
     while True:
         now = clock.read()
         before = GuardedUpdate.from_json(row.record)
-        facts = Facts(tasks=_tasks(row), health=health, asked=row.asked)  # type: ignore[arg-type]
+        names = _names(row, health or ())
+        facts = Facts(tasks=_tasks(row), health=health, names=names, asked=row.asked)  # type: ignore[arg-type]
         after, commands = advance(before, facts, now.timestamp())
         _follow(row, before, after, commands, now)
         for command in commands:
@@ -95,6 +98,17 @@ def drive(row: Procedure, health: Mapping[str, Health] | None) -> None:
                         row.refresh_from_db()  # a task that nobody ran has ended by that
         if not any(isinstance(command, Enqueue) for command in commands):
             return
+
+
+def _names(row: Procedure, ids: Collection[str]) -> dict[str, str]:
+    """What components and checks of them (`vetro.server.watch.guesses`) are called."""
+    if not ids:
+        return {}
+    newest = State.objects.filter(environment_id=row.environment_id).order_by("-number")
+    model: Any = newest.values_list("model", flat=True).first()
+    labels = {str(id_of(item)): label_of(item) for item in applications_of(deployed_objects(model or {}))}
+    parts = {id: id.partition(": ") for id in ids}
+    return {id: f"{labels.get(own, own)}{colon}{check}" for id, (own, colon, check) in parts.items()}
 
 
 def _tasks(row: Procedure) -> dict[str, str]:

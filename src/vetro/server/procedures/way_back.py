@@ -16,7 +16,7 @@ from vetro.diagnostics import Text
 from vetro.engine.host.config import cloud_of
 from vetro.engine.query.query import AskFailed
 from vetro.model.environment import applications_of, deployed_objects
-from vetro.model.header import id_of, label_of, parse_type_text, type_of
+from vetro.model.header import id_of, parse_type_text, type_of
 from vetro.model.tree import objects
 from vetro.packages.lock import parse_lock
 from vetro.server.caller import Caller
@@ -188,8 +188,3 @@ def _declared(
         except AskFailed:  # a class that does not load is told by the deployment
             pass
     return answer
-
-
-def names(root: Any) -> dict[str, str]:
-    """What the components of a model are called, by id."""
-    return {str(id_of(item)): label_of(item) for item in applications_of(root)}
