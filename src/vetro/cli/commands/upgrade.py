@@ -47,6 +47,11 @@ from vetro.cli.task_run import run_options
     help="Answers by object (JSON or YAML): 'shop: {port: 80}'; '-': standard input.",
 )
 @click.option("--drop", "drops", multiple=True, metavar="OBJECT.NAME", help="A value that may be lost. Repeatable.")
+@click.option(
+    "--one-by-one",
+    is_flag=True,
+    help="Upgrade one application after the other, those that others use first; stop where one does not go well.",
+)
 @click.option("--plan", is_flag=True, help="Show what the upgrade would do, and do nothing.")
 @guard_options
 @context_option
@@ -61,6 +66,7 @@ def command(
     secrets: tuple[str, ...],
     answers_path: str | None,
     drops: tuple[str, ...],
+    one_by_one: bool,
     plan: bool,
     workspace: str | None,
     output: str,
@@ -75,6 +81,9 @@ def command(
     Where servers can be kept as they are, the upgrade has a way back: it is taken back by itself when it fails, or
     leaves a component less well than it was. --hold keeps the way back open: 'vetro env undo' takes it.
 
+    --one-by-one makes an upgrade of its own of each application, each with its way back. Where one is taken back those
+    before it stay, and the rest waits for the same command.
+
     \b
     Examples:
       vetro upgrade --list
@@ -82,9 +91,12 @@ def command(
       vetro upgrade shop --to com.example.Web=2.0.0 --set web.port=8080
       vetro upgrade shop --to ./com.example.Web --drop web.motd
       vetro upgrade shop --object blog
+      vetro upgrade shop --one-by-one
       vetro upgrade shop --settle 2m --hold 24h
     """
     said = guard_of(options)
+    if one_by_one and (objects or said.get("hold")):
+        raise click.UsageError("--object and --hold are for one upgrade, without --one-by-one")
     answers = {} if answers_path is None else read_data(answers_path)
     if not isinstance(answers, Mapping) or not all(isinstance(one, Mapping) for one in answers.values()):
         out.fail(f"{answers_path} holds no answers", "write a mapping of objects: 'shop: {port: 80}'")
@@ -99,7 +111,8 @@ def command(
             upgrades.list_offers(client, name, output)
             return
         given = {"to": versions, "objects": list(objects), "answers": answers, "drops": list(drops)}
-        upgrades.upgrade(client, name, given, paths, plan, output, said, **options)
+        do = upgrades.one_by_one if one_by_one else upgrades.upgrade
+        do(client, name, given, paths, plan, output, said, **options)
 
 
 def _wanted(given: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:

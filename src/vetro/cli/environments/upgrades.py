@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.connect import is_local
 from vetro.cli.client.requests import Client, Refused
+from vetro.cli.differences import UNCHANGED
 from vetro.cli.environments.guard import tell_way_back
 from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import NotThere, begin, discard, finish, say_cloud
 from vetro.cli.environments.models import names_in, newest, own_draft
 from vetro.cli.package_paths import load_packages
 from vetro.cli.rows import print_rows
-from vetro.model.header import class_name
+from vetro.model.header import class_name, parse_type_text
 
 #: What the service says while something is open.
 _INCOMPLETE = "SRV610"
@@ -54,29 +55,27 @@ def upgrade(
     **options: Any,
 ) -> None:
     """`vetro upgrade`: the draft, then its plan or its deployment. Exits with status 1 while something is open."""
-    environment = find.environment(client, name)
-    label = environment["name"]
-    if own_draft(client, environment) is not None:
-        hint = f"deploy them first: vetro env deploy {label}"
-        raise NotThere(f"environment '{label}' has changes that are not deployed", hint)
-    body = {**given, **_archives(client, paths, given)}
-    try:
-        made = client.post(f"/environments/{environment['id']}/upgrades", body)
-    except Refused as error:
-        report = (error.details or {}).get("report") if isinstance(error.details, Mapping) else None
-        if _INCOMPLETE not in (error.answered, error.code) or report is None:
-            raise
-        _print_report(report, output)
-        _print_open(report)
-        out.note(out.style("nothing was changed", fg="red"))
-        sys.exit(out.FAILED)
-    _print_report(made["report"], output)
+    environment = _environment(client, name)
+    made = _made(client, environment, {**given, **_archives(client, paths, given)}, output)
+    _carry_out(client, environment, made, plan, output, said, **options)
+
+
+def _carry_out(
+    client: Client,
+    environment: Mapping[str, Any],
+    made: Mapping[str, Any],
+    plan: bool,
+    output: str,
+    said: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """Plans a draft, or deploys it to its end."""
     session, names = made["session"], names_in(newest(client, environment))
     try:
         if output == "table":
             said = tell_way_back(client, session, said, made["report"]["not_restorable"])
         if plan:
-            planned(client, session, label, output, names=names, **options)
+            planned(client, session, environment["name"], output, names=names, **options)
             return
         say_cloud(client, environment)
         task, session = begin(client, session, True, body=said), None
@@ -84,6 +83,89 @@ def upgrade(
         if session is not None:
             discard(client, session)
     finish(client, task, environment, names=names, what="upgrading", **options)
+
+
+def one_by_one(
+    client: Client,
+    name: str,
+    given: Mapping[str, Any],
+    paths: Sequence[str],
+    plan: bool,
+    output: str,
+    said: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """`vetro upgrade --one-by-one`: each application for itself, those that others use first.
+
+    All that is open has to be answered before the first begins. Stops where one does not go well, as that ended; the
+    same command goes on with the rest.
+    """
+    environment = _environment(client, name)
+    body = {**given, **_archives(client, paths, given)}
+    report = client.post(f"/environments/{environment['id']}/upgrades", {**body, "draft": False})["report"]
+    if not report["ready"]:
+        _tell_open(report, output)
+    names = names_in(newest(client, environment))
+    called = [", ".join(names.get(id, id) for id in group) for group in report["order"]]
+    for number, text in enumerate(called, 1):
+        out.note(f"{number}. {text}")
+    if plan:
+        out.note(UNCHANGED)
+        return
+    for number, group in enumerate(report["order"]):
+        out.note(out.style(f"{number + 1} of {len(called)}: {called[number]}", bold=True))
+        try:
+            made = _made(client, environment, {**body, **_part(report, body, group)}, output)
+            _carry_out(client, environment, made, False, output, said, **options)
+        except BaseException:
+            if number:
+                out.note(f"what went before stays: {', '.join(called[:number])}")
+            if called[number + 1 :]:
+                out.note(f"not begun: {', '.join(called[number + 1 :])}")
+            raise
+
+
+def _part(report: Mapping[str, Any], body: Mapping[str, Any], group: Sequence[str]) -> dict[str, Any]:
+    """What a request says of the upgrade of some applications, of what was said of all."""
+    mine = [item for item in report["objects"] if item["application"] in group]
+    others = {item[key] for item in report["objects"] if item not in mine for key in ("id", "ref")}
+    packages = {parse_type_text(item["new_type"]).package for item in mine}
+    return {
+        "to": {package: version for package, version in report["target"].items() if package in packages},
+        "objects": list(group),
+        "answers": {own: values for own, values in body["answers"].items() if own not in others},
+        "drops": [text for text in body["drops"] if text.rpartition(".")[0] not in others],
+    }
+
+
+def _environment(client: Client, name: str) -> dict[str, Any]:
+    """Raises `NotThere` for one with changes of ours that are not deployed."""
+    environment = find.environment(client, name)
+    if own_draft(client, environment) is not None:
+        hint = f"deploy them first: vetro env deploy {environment['name']}"
+        raise NotThere(f"environment '{environment['name']}' has changes that are not deployed", hint)
+    return dict(environment)
+
+
+def _made(client: Client, environment: Mapping[str, Any], body: Mapping[str, Any], output: str) -> dict[str, Any]:
+    """The draft, with its report, which is printed. Ends the command with status 1 while something is open."""
+    try:
+        made = dict(client.post(f"/environments/{environment['id']}/upgrades", body))
+    except Refused as error:
+        report = (error.details or {}).get("report") if isinstance(error.details, Mapping) else None
+        if _INCOMPLETE not in (error.answered, error.code) or report is None:
+            raise
+        _tell_open(report, output)
+    _print_report(made["report"], output)
+    return made
+
+
+def _tell_open(report: Mapping[str, Any], output: str) -> NoReturn:
+    """Says what is open, and ends the command."""
+    _print_report(report, output)
+    _print_open(report)
+    out.note(out.style("nothing was changed", fg="red"))
+    sys.exit(out.FAILED)
 
 
 def _archives(client: Client, paths: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:

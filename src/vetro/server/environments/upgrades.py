@@ -17,6 +17,7 @@ from django.db.models import Q
 from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
 from vetro.engine.task.task import Budget
+from vetro.engine.upgrading.order import order, owners_of
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
@@ -218,6 +219,7 @@ def concluded(made: Begun, result: dict[str, Any]) -> Upgrade:
     check_size(result)
     report = {**result.pop("report"), "target": made.target, "packages": _moves(made.before, made.after)}
     _named(report, result["objects"])
+    report["order"] = order(result["objects"], {item["id"] for item in report["objects"]})
     wishes = Wishes(beside=made.request.beside, wanted={} if made.args["objects"] else made.target)
     final = choose_for_model(made.found.project_id, {"Objects": result["objects"]}, made.pinned, wishes)
     return Upgrade(report, result, packages.lock_for(final, config()))
@@ -417,12 +419,13 @@ def _object(names: Mapping[str, Sequence[str]], text: str) -> str:
 
 
 def _named(report: dict[str, Any], root: Any) -> None:
-    """Says how each object of the report can be named in answers: ``ref``."""
-    names = _names(root)
+    """Says how each object of the report can be named in answers, ``ref``, and what it belongs to: ``application``."""
+    names, owners = _names(root), owners_of(root)
     for part in ("objects", "asked"):
         for item in report[part]:
             own, label = item.get("id") or item.get("object"), item.get("name") or ""
             item["ref"] = label if names.get(label) == [own] and "." not in label else own
+            item["application"] = owners.get(own)
 
 
 def _incomplete(report: dict[str, Any]) -> UpgradeIncomplete:

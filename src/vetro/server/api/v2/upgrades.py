@@ -53,7 +53,8 @@ class UpgradeMade(Schema):
 
     session: SessionShown | None
     report: dict[str, Any] = Field(
-        description="objects (from, to, steps, dropped, changed), asked, removed, problems, packages, ready."
+        description="objects (from, to, steps, dropped, changed), asked, removed, problems, packages, ready; order: "
+        "ids of applications, what others use first, as they can be upgraded one by one (objects)."
     )
 
 
