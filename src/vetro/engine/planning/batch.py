@@ -7,8 +7,8 @@ only lie about its own plan. Questions, with tasks as `vetro.engine.task.task.Ta
 * ``{"do": "upgrade", "task"}`` of kind ``migrate``. The answer is ``{"report", "result", "answers"}``: the first
   report, and the draft of `upgraded` (None where there is none): where it asks, with values that were made up.
 * ``{"do": "plan", "task", "image", "key", "identities", "now"}``: ``{"state", "plan", "error", "gone"}``, the plan as
-  `vetro.engine.planning.report` has it, ``gone`` the ids of
-  servers that are not there afterwards.
+  `vetro.engine.planning.report` has it, ``gone`` the ids of servers that are not there afterwards. The ``state`` of the
+  image is packed over the first one that came (`memory.packed`); None: it is that of the question before.
 
 Either may be answered with ``{"error"}``, as `vetro.engine.failure.describe` has it.
 """
@@ -16,7 +16,7 @@ Either may be answered with ``{"error"}``, as `vetro.engine.failure.describe` ha
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final, cast
 
@@ -54,6 +54,8 @@ class Answers:
         self._sessions = LinkedSessions()
         #: Packages, by id -> class -> its secret properties.
         self._secrets: dict[tuple[int, ...], dict[str, frozenset[str]]] = {}
+        #: States of clouds that came, the first and the last one.
+        self._first = self._state = b""
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """See the module."""
@@ -117,7 +119,7 @@ class Answers:
         return [value for value in values if side.take(contract, value).taken is not False]
 
     def _plan(self, task: Task, question: Mapping[str, Any]) -> dict[str, Any]:
-        image = question["image"]
+        image = {**question["image"], "state": self._state_of(question["image"]["state"])}
         owner = Owner(**image["owner"])
         with closing(memory.opened(image)) as cloud:
             before = recorder.content_of(cloud, owner)
@@ -142,6 +144,13 @@ class Answers:
             after = {server.id for server in cloud.servers(owner)}
         gone = sorted(id for id in before.servers if id not in after)
         return {"state": made.state, "plan": made.result, "error": made.error, "gone": gone}
+
+    def _state_of(self, parts: Sequence[int | str] | None) -> bytes:
+        """``parts``: `memory.packed` over the first state that came; None: the state of the question before."""
+        if parts is not None:
+            self._state = memory.unpacked(parts, self._first)
+            self._first = self._first or self._state
+        return self._state
 
     def _secret(self, run: Performance) -> Callable[[str, str], bool]:
         """Which properties are masked: those that the classes of the run's packages call secret."""

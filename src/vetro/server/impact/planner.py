@@ -61,6 +61,17 @@ class _Process:
     conversation: Conversation
     served: int = 0
     failed: bool = False
+    #: States of clouds that it has, the first and the last one.
+    first: bytes = b""
+    last: bytes | None = None
+
+    def packed(self, state: bytes) -> list[int | str] | None:
+        """What is sent of a state."""
+        if self.last is not None and state == self.last:
+            return None
+        parts = memory.packed(state, self.first)
+        self.first, self.last = self.first or state, state
+        return parts
 
 
 class Talk:
@@ -87,7 +98,8 @@ class Talk:
         found = self._planner.identities(self._row)
         small = Small(found, Seal(spec.secret_keys(self._planner.config), self._row.project_id))
         key = self._planner.public_key(self._row)
-        question = {"do": "plan", "task": task.as_json(), "image": image, "key": key, "identities": found, "now": now}
+        sent = {**image, "state": self._process.packed(image["state"])}
+        question = {"do": "plan", "task": task.as_json(), "image": sent, "key": key, "identities": found, "now": now}
         return self._ask(question, {"secret": small.secret})
 
     def _ask(self, question: dict[str, Any], handlers: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,7 +227,8 @@ class Planner:
 
     def key(self, found: queries.Found, image: Mapping[str, Any], digests: Sequence[str]) -> str:
         """What the plan of an environment as it is follows from, in a word."""
-        about = [found.id, found.version, engine_version(), dict(image), sorted(digests)]
+        state = hashlib.sha256(image["state"]).hexdigest()
+        about = [found.id, found.version, engine_version(), {**image, "state": state}, sorted(digests)]
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
     def public_key(self, row: Environment) -> str | None:
