@@ -162,7 +162,7 @@ class WorldCloud(World):
     def snapshot_report(self, owner: Any) -> Sequence[Any]:
         return ()
 
-    def snapshot(self, owner: Any, name: str) -> Sequence[Any]:
+    def snapshot(self, owner: Any, name: str, still: bool = False) -> Sequence[Any]:
         self._once("make", name)
         return (Held(id="1", name="web", kind="server", method="rows"),)
 

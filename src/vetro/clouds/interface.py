@@ -348,9 +348,10 @@ class Snapshots(Protocol):
         """Each server and volume: how it would be kept, or why it cannot be."""
         ...  # pragma: no cover - protocol
 
-    def snapshot(self, owner: Owner, name: str) -> Sequence[Held]:
+    def snapshot(self, owner: Owner, name: str, still: bool = False) -> Sequence[Held]:
         """Keeps disks, stacks with resources and outputs, addresses. The same name again finishes what was begun, and
-        changes nothing once it is done.
+        changes nothing once it is done. ``still``: servers that run are stopped before their disks are kept, and
+        started again, where the cloud does not make images of them as they run (`Holdable.method` is ``image`` then).
 
         Raises `Conflict` while the environment has another snapshot, and `QuotaExceeded` where it would take too much;
         nothing was done then.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Collection
@@ -12,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX, PATIENCE, Place, wait_for
+from vetro.clouds.record.driver import RecordDriver
 
 #: The author of the next version wants a way back, and says what there is none for.
 CAREFUL = BOX.replace(
@@ -190,6 +192,22 @@ def test_what_does_not_come_back_is_confirmed(place: Place, careful: Path) -> No
     said = place.ok(*upgrade, "--confirm").output
     assert "does not come back: the box in the shop window" in said and "is deployed" in said
     assert [one["kind"] for one in place.data("env", "history", "e")] == ["deploy", "deploy"]
+
+
+def test_servers_are_stopped_before_where_an_author_wants_that(here: Path) -> None:
+    place = Place(here)
+    text = CAREFUL.replace("guard: required, settle: 0", "consistent: true")
+    place.package = write_package(here / "box-still", {"t.Box": text}, extra=REQUIRE)
+    place.deploy()
+
+    def calls() -> list[str]:
+        with contextlib.closing(RecordDriver(place.root / "cloud")) as driver:
+            return [what for what, *_ in driver.calls()]
+
+    before = calls()
+    assert "'e' is deployed" in place.ok(*guarded(place)).output
+    made = calls()[len(before) :]
+    assert made[:3] == ["stop server", "take snapshot", "start server"]
 
 
 def test_who_exchanges_packages_does_not_get_around_it(place: Place) -> None:

@@ -140,6 +140,27 @@ def test_an_update_of_real_servers_is_taken_back(cloud: Any, disks: str) -> None
     cloud.drop(OWNER, "s1")
 
 
+@pytest.mark.campaign
+@BOTH
+def test_a_server_may_be_stopped_before(cloud: Any, disks: str) -> None:
+    """What its programs write when they end is in the snapshot; it runs again afterwards."""
+    push(cloud, still=WEB)
+    still = next(one.id for one in cloud.servers(OWNER) if one.name == "still")
+    await_done(cloud, still)
+    unit = "[Service]\\nExecStart=/bin/sleep infinity\\nExecStop=/bin/sh -c 'echo ended > /srv/ended; sync'\\n"
+    sh(cloud, still, f'printf "{unit}" > /etc/systemd/system/last.service; systemctl start last')
+    held = {one.id: one for one in cloud.snapshot(OWNER, "still", True)}
+    print("standstill", held[still].standstill)
+    assert held[still].standstill > 0.1
+    await_done(cloud, still)
+    sh(cloud, still, "rm /srv/ended")
+    cloud.restore(OWNER, "still")
+    await_done(cloud, still)
+    assert sh(cloud, still, "cat /srv/ended") == "ended\n"
+    cloud.drop(OWNER, "still")
+    push(cloud)
+
+
 @pytest.mark.campaign  # merging itself is tried beside it; this is that servers run on what was merged
 @LAYERS
 def test_many_snapshots_are_merged(cloud: Any) -> None:

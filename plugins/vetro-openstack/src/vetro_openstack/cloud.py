@@ -194,7 +194,7 @@ class OpenStackCloud:
         """See `Snapshots.snapshot_report`: images of Nova, snapshots of Cinder; what Heat replaces cannot be held."""
         return self._snapshots.report(owner)
 
-    def snapshot(self, owner: Owner, name: str) -> Sequence[Held]:
+    def snapshot(self, owner: Owner, name: str, still: bool = False) -> Sequence[Held]:
         """See `Snapshots.snapshot`. Servers run on; an image takes minutes."""
         return self._snapshots.take(owner, Id(name))
 

@@ -285,9 +285,9 @@ class StackCloud:
         """See `Snapshots.snapshot_report`."""
         return self._stacks.snapshots.report(owner)
 
-    def snapshot(self, owner: Owner, name: str) -> Sequence[Held]:
+    def snapshot(self, owner: Owner, name: str, still: bool = False) -> Sequence[Held]:
         """See `Snapshots.snapshot`."""
-        return self._stacks.snapshots.take(owner, name)
+        return self._stacks.snapshots.take(owner, name, still)
 
     def restore(self, owner: Owner, name: str) -> None:
         """See `Snapshots.restore`."""

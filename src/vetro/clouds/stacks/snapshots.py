@@ -70,7 +70,7 @@ class EnvironmentSnapshots:
 
     # -- make ----------------------------------------------------------------------------------------------------------
 
-    def take(self, owner: Owner, name: str) -> list[Held]:
+    def take(self, owner: Owner, name: str, still: bool = False) -> list[Held]:
         """See `Snapshots.snapshot`."""
         driver, name = self._driver(), Id(name)
         with self._database.transaction():
@@ -92,7 +92,7 @@ class EnvironmentSnapshots:
                     raise
             if state != "open":
                 try:
-                    self._freeze(owner, name, driver)
+                    self._freeze(owner, name, driver, still)
                 except CloudError:
                     with contextlib.suppress(CloudError):  # who asks for it again, or drops it, finishes
                         self._undo(owner, name, driver)
@@ -119,7 +119,7 @@ class EnvironmentSnapshots:
             rows.add(self._database, owner, _STATES, states.items())
             self._mark(owner, "making")
 
-    def _freeze(self, owner: Owner, name: str, driver: SnapshotDriver) -> None:
+    def _freeze(self, owner: Owner, name: str, driver: SnapshotDriver, still: bool) -> None:
         states = dict(rows.noted(self._database, owner, _STATES))
         kept = rows.kept_records(self._database, owner)
         methods = driver.snapshot_methods(list(states))
@@ -128,7 +128,12 @@ class EnvironmentSnapshots:
         def freeze(one: KeptRecord) -> Held:
             begun = time.monotonic()
             with self._services.alone(one.id):
+                stops = still and states[one.id] == "ACTIVE"
+                if stops:
+                    self._services.driver.stop(one.id)
                 stood = driver.take_snapshot(one.id, name)
+                if stops:
+                    stood = None
                 if states[one.id] == "ACTIVE":
                     self._services.driver.start(one.id)
             how = methods[one.id]

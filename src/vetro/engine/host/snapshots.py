@@ -32,7 +32,8 @@ class SnapshotEffects:
     def make(self, request: Request) -> list[dict[str, Any]]:
         """``snapshot.make``."""
         cloud, name = self._asked(request)
-        held = self._patiently(request, lambda: cloud.snapshot(self._owner, name))
+        still = request.args.get("still") is True
+        held = self._patiently(request, lambda: cloud.snapshot(self._owner, name, still))
         return [asdict(one) for one in held]
 
     def restore(self, request: Request) -> None:

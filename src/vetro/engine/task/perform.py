@@ -277,7 +277,8 @@ class Performance:
         do, name = self.task.args.get("do"), self.task.args.get("name")
         if do not in ("make", "restore", "drop"):
             raise BadTask("'do' of a task of kind 'snapshot' is make, restore or drop")
-        return self.effects.perform("snapshot", f"snapshot.{do}", {"name": name})
+        still = {"still": True} if do == "make" and self.task.args.get("still") else {}
+        return self.effects.perform("snapshot", f"snapshot.{do}", {"name": name, **still})
 
     def _answer_questions(self) -> None:
         """Kind ``questions``: every answer is the argument of the effect that gets the next question, until none comes.

@@ -31,7 +31,8 @@ from typing import Any, Literal
 #: asked for), methods of the objects of ``model`` are called before and after them.
 #:
 #: ``snapshot``: the environment as a whole is kept, brought back, or let go of: ``args`` are ``do`` (make, restore,
-#: drop) and ``name``. No package is loaded, and the model stays as it is. The result is the answer of the effect.
+#: drop), ``name``, and of make ``still``: servers are stopped first. No package is loaded, and the model stays as it
+#: is. The result is the answer of the effect.
 #:
 #: ``questions``: ``method`` names a function of the installation (`vetro.engine.installation.Installation.answering`)
 #: that answers one question after another; see `vetro.engine.query.query.Conversation`.

@@ -49,7 +49,8 @@ KINDS: Mapping[str, str] = {
     "stack.delete": "{name, region}: deletes and waits; the answer is ignored",
     "server.power": "{action: start|stop|restart, servers, off}: waits until it is done;"
     " {failed: {id of a server: why}, left: [id of one for which there was nothing to do]}",
-    "snapshot.make": "{name}: keeps the environment as it is; a list of {id, name, kind, method, standstill}. Only"
+    "snapshot.make": "{name, still: stop servers before}: keeps the environment as it is; a list of"
+    " {id, name, kind, method, standstill}. Only"
     " tasks without packages may ask for it, and for the two below",
     "snapshot.restore": "{name}: all as it was when it was kept, and nothing waits in queues; the answer is ignored",
     "snapshot.drop": "{name}: what is now stays, what was kept besides goes; the answer is ignored",

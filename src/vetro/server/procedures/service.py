@@ -144,6 +144,7 @@ def _begin(
             "stopped": environment.stopped,
             "losses": list(found_way.losses),
             "ignored": sorted(found_way.ignored),
+            "still": found_way.still,
         },
         record=GuardedUpdate(
             settle=found_way.settle if guard.settle is None else guard.settle,

@@ -189,11 +189,12 @@ def _begin(row: Procedure, key: str, kind: str) -> None:
 def _snapshot(row: Procedure, caller: Caller, kind: str) -> Task:
     place = Place(row.environment_id, row.project_id, row.about["cloud"], row.about["region"])
     do = _DO[kind]
+    still = {"still": True} if kind == "snapshot" and row.about.get("still") else {}
     task = enqueue(
         caller,
         "snapshot",
         environment=place,
-        args={"do": do, "name": row.id},
+        args={"do": do, "name": row.id, **still},
         action={"object_id": row.environment_id, "method": do, "args": {}},
     )
     if kind != "drop":  # which holds nobody up

@@ -28,6 +28,8 @@ from vetro.server.tasks.package_queries import ask
 
 #: Seconds that an update is looked at where nobody says more.
 SETTLE = 30.0
+#: Seconds that a server does not answer for, about, when it is stopped and started.
+RESTART = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class WayBack:
     settle: float = SETTLE
     #: Components whose health does not matter.
     ignored: frozenset[str] = frozenset()
+    #: Whether an author wants servers to be stopped before their disks are kept.
+    still: bool = False
 
     @property
     def able(self) -> bool:
@@ -115,7 +119,7 @@ def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
     }
     declared = _declared(caller, found, session)
     losses |= dict.fromkeys(report.get("not_restorable") or ())
-    settle, ignored = SETTLE, set[str]()
+    settle, ignored, still = SETTLE, set[str](), False
     for told in declared.values():
         for one in told.get("lost") or ():
             text = one["what"]
@@ -123,13 +127,24 @@ def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
                 text = str(Text("{what} (when '{method}' runs)", what=text, method=one["method"]))
             losses.setdefault(text)
         settle = max([settle, *(float(one["settle"]) for one in told.get("update") or ())])
+        still = still or any(one.get("consistent") for one in told.get("update") or ())
     for item in applications_of(drafts.root_of(session, found)):
         told = declared.get(type_of(item)) or {}
         if any(not one["health"] for one in told.get("update") or ()):
             ignored.add(str(id_of(item)))
+    for part in parts if still else ():
+        if part["kind"] != "server" or not part["method"]:
+            continue
+        if part["method"] == "image":
+            text = Text("what server '{name}' had not written: it is kept while it runs", name=part["name"])
+            losses.setdefault(str(text))
+        elif part["standstill"]:
+            part["standstill"] = max(part["standstill"], RESTART)
     if cloud_settings.simulated(config(), row.cloud):
         settle = 0.0
-    return WayBack(why, _required(caller, found, session), tuple(losses), tuple(parts), settle, frozenset(ignored))
+    return WayBack(
+        why, _required(caller, found, session), tuple(losses), tuple(parts), settle, frozenset(ignored), still
+    )
 
 
 def _asked(row: Environment, caller: Caller) -> tuple[str, list[dict[str, Any]]]:
