@@ -114,6 +114,8 @@ def test_lists_and_addresses_are_marked(place: Place) -> None:
     assert f"{address} (simulated)" in place.ok("env", "show", "e").output
     said = place.ok("deploy", str(place.package), "--env", "e", "--set", "text=two").output
     assert f"{address} (simulated)" in said and "(simulated: nothing was executed)" in said
+    place.ok("env", "restart", "e")  # a task without a number
+    assert "simulated" in place.ok("env", "log", "e").output
     # Before anything is deployed, too.
     place.ok("env", "create", "empty", "--driver", "record")
     assert "simulated" in next(line for line in place.ok("env", "list").output.splitlines() if "empty" in line)

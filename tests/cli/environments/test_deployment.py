@@ -121,7 +121,7 @@ def test_slips_cost_nothing(remote: Remote) -> None:
     assert "there is no environment 'slip'" in remote.refused("env", "show", "slip")
     assert "did you mean 'slips'" in remote.refused("env", "deploy", "slip")
     assert "did you mean 'open'" in remote.refused("action", "slips", "opne")
-    assert "there is only box" in remote.refused("action", "slips", "open", "--app", "nobody")
+    assert "there are box, slips" in remote.refused("action", "slips", "open", "--app", "nobody")
     assert "there is no package 'no.such'" in remote.refused("deploy", "no.such")
     for words in (("--driver", "record"), ("--detach", "--plan"), ("--workspace", "w", "--context", "s")):
         remote.refused("deploy", box, *words, status=2)

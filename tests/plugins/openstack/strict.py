@@ -115,8 +115,9 @@ class Strict(Fake):
                 did[name] = ("created", ())
             elif before[name] != after[name]:
                 (kind, old), (_, new) = before[name], after[name]
-                changed = {key for key in {*old, *new} if old.get(key) != new.get(key)}
-                allowed = before[name][0] == after[name][0] and changed <= _IN_PLACE.get(kind, changed)
+                same = before[name][0] == after[name][0]
+                changed = {key for key in {*old, *new} if same and old.get(key) != new.get(key)}
+                allowed = same and changed <= _IN_PLACE.get(kind, changed)
                 did[name] = ("changed" if allowed else "replaced", tuple(sorted(changed)))
         for name, (what, _) in did.items():
             if what != "changed":

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import example, given, settings, strategies
 
 from tests.plugins.openstack.keeping import Keeping
 from tests.plugins.openstack.strict import Strict
@@ -84,6 +84,8 @@ WANTED = strategies.dictionaries(strategies.sampled_from(["a", "b"]), SERVERS | 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(strategies.lists(WANTED, min_size=1, max_size=4))
+@example([{"a": server(), "b": server()}, {}])  # two servers of one name
+@example([{"a": server()}, {"a": {"type": NET, "properties": {"name": "shop"}}}])
 def test_what_is_planned_is_what_heat_does(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
     """Also what it refuses: a name that the cloud does not have. Plans ask, and change nothing."""
     with Strict() as fake:

@@ -35,7 +35,8 @@ def log(
         out.print_data(lines, output)
         return
     for line in lines:
-        label = f"{line['task']:>3}" if client.local else line["task"][:8]
+        # Tasks that leave no version behind, a restart of servers for example, have no number.
+        label = f"{line['task'] or '-':>3}" if client.local else line["task"][:8]
         out.echo(f"{when(line['created'])} {label} {line['level']:<7} {line['text']}")
     if not lines:
         out.note("nothing was reported yet")

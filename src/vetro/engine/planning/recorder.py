@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from vetro.clouds import kinds
 from vetro.clouds.drivers.base import Recorder
-from vetro.clouds.interface import Cloud, Owner, ShowsResources, StackChange, StackState
+from vetro.clouds.interface import Cloud, Owner, ServerState, ShowsResources, StackChange, StackState
 from vetro.clouds.kind_protocols import CloudKind, Place
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
@@ -201,10 +201,10 @@ def _ask(real: Mapping[str, Any], owner: Owner, folder: Path) -> tuple[Names, Co
             for place, states in cloud.resources_of(owner).items():
                 physical = made.get(_shown(*place), {})
                 ids |= {one.id: physical[one.name] for one in states if _ID.fullmatch(physical.get(one.name, ""))}
-            found = {(server.region, server.name): server for server in theirs.servers(owner)}
-            mine = {server.id: found.get((server.region, server.name)) for server in cloud.servers(owner)}
+            found = {server.id: server for server in theirs.servers(owner)}
+            mine = _counterparts(cloud.servers(owner), found, ids)
             ids |= {id: server.id for id, server in mine.items() if server is not None}
-            own |= {server.id for server in found.values()}
+            own |= found.keys()
             ids |= _derived(ids, {server.id for server in cloud.servers(owner)})
     for file in ("cloud.db", "record.db"):
         _rename(folder / file, ids)
@@ -219,6 +219,24 @@ def _ask(real: Mapping[str, Any], owner: Owner, folder: Path) -> tuple[Names, Co
         off = [ids.get(id, id) for id, server in mine.items() if server is None or server.status in OFF]
         _recorder(cloud).adopt(cloud.agents(), dict.fromkeys(off, "SHUTOFF"))
     return Names(lambda: cloud_of(real, owner), owner, own, listed=names.listed), own
+
+
+def _counterparts(
+    mine: Sequence[ServerState], theirs: Mapping[str, ServerState], ids: Mapping[str, str]
+) -> dict[str, ServerState | None]:
+    """Id of a server of the recorder -> the same server of the real cloud: by the id of its resource, where that is
+    told, else by its name, which several servers of an OpenStack may have."""
+    found = {server.id: theirs.get(ids.get(server.id, "")) for server in mine}
+    taken = {server.id for server in found.values() if server is not None}
+    named: dict[tuple[str, str], list[ServerState]] = {}
+    for server in theirs.values():
+        if server.id not in taken:
+            named.setdefault((server.region, server.name), []).append(server)
+    for server in mine:
+        rest = named.get((server.region, server.name))
+        if found[server.id] is None and rest:
+            found[server.id] = rest.pop(0)
+    return found
 
 
 def _made(cloud: Cloud, owner: Owner) -> dict[str, dict[str, str]]:

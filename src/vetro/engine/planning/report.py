@@ -152,7 +152,8 @@ def _resources(old: Mapping[str, Made], new: Mapping[str, Made]) -> Iterator[dic
         properties: list[str] = []
         if before is not None and after is not None:
             was, now = before[2], after[2]
-            properties = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
+            if before[1] == after[1]:  # of another type all is another: no property of the one is one of the other
+                properties = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
             what = "changed" if before[0] == after[0] else "replaced"
         made = after or before
         assert made is not None
