@@ -159,7 +159,7 @@ class Place:
         for _ in range(1200):
             found = self.ask("GET", f"/tasks/{task['id']}")
             if found["final"]:
-                assert found["state"] == "done", found
+                assert found["state"] == "done", (found["kind"], found["state"], found["error"], found)
                 return
             time.sleep(0.25)
         raise AssertionError(found)

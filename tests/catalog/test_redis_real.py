@@ -56,7 +56,7 @@ def test_a_life(place: Place) -> None:
         ask(second, OLD, "SET", "x", "y")
     with pytest.raises(Refused, match="WRONGPASS"):
         ask(first, NEW, "PING")
-    assert ask(first, OLD, "WAIT", "0", "0") == 1 and checksum(second, OLD) == before
+    assert ask(first, OLD, "WAIT", "1", "4000") == 1 and checksum(second, OLD) == before
 
     # Nothing to do.
     again = place.ok(*command[:-2]).output
