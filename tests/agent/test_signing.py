@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from vetro.agent.errors import SigningKeyError
 from vetro.agent.guest.signature import KeyInvalid, PublicKey
-from vetro.agent.signing import SigningKey, ensure_key, load_key
+from vetro.agent.signing import KeyFile, SigningKey, ensure_key, load_key
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +166,14 @@ def test_unusable_keys_are_named(tmp_path: Path, kind: str) -> None:
 def test_a_key_is_not_shown(key: SigningKey) -> None:
     assert "BEGIN" not in repr(key)
     assert sys.getsizeof(repr(key)) < 200
+
+
+def test_a_key_is_made_when_it_is_wanted_and_read_at_once_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    lazy = KeyFile(path)
+    assert not path.exists()
+    signature = lazy.sign("q", "{}")
+    assert PublicKey(KeyFile(path).public_pem()).verifies(signature, b"q{}")
+    path.write_text("no key")
+    with pytest.raises(SigningKeyError, match="no private key"):
+        KeyFile(path)

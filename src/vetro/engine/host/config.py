@@ -169,9 +169,9 @@ def _owner(data: Any) -> Owner:
 
 
 def _signer(path: Path) -> Any:
-    from vetro.agent.signing import ensure_key
+    from vetro.agent.signing import KeyFile
 
-    return ensure_key(path)
+    return KeyFile(path)
 
 
 def _broker(
