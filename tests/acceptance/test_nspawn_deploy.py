@@ -324,7 +324,8 @@ def test_cut_off(place: Place) -> None:
     assert "No space left on device" in said + place.ok("env", "log", "v").output, said
     said = place.run(*run("echo still here")).output
     assert "still here" in said or "No space left" in said, said
-    place.ok(*run("rm /srv/fill; echo kept > /srv/kept; sync"))
+    # Its agent may have no room for a plan that would make room; a command in the server needs none.
+    place.ok("exec", "v", "--", "sh", "-c", "rm /srv/fill; echo kept > /srv/kept; sync")
     assert place.data(*run("echo again")) == "again"
 
     def cut(number: str, victims: str) -> str:
