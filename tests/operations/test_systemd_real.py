@@ -36,8 +36,9 @@ embedded = 1
 tasks = 2
 """
 _DATA = ("--data", "/var/lib/vetro", "--config", "/etc/vetro/vetro.toml")
-#: Seconds until all that should run does again after a start of the machine.
-BACK = 60.0
+#: Seconds until all that should run does again after a start of the machine. The claim is 60, on a machine that does
+#: nothing else; how long it took is printed.
+BACK = 240.0
 
 
 class BootedService:
