@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,7 +15,8 @@ from vetro.clouds.stacks import reservations
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory
 from vetro.clouds.stacks.state.rows import Rows
-from vetro.clouds.stacks.state.slices import copy_slice
+from vetro.clouds.stacks.state.slices import Slices, copy_slice, slice_of
+from vetro.engine.planning.memory import packed
 
 MINE = Owner("p", "e1", "u")
 
@@ -114,3 +116,44 @@ def test_size_does_not_grow_with_other_environments(tmp_path: Path) -> None:
         copy_slice(source, tmp_path / f"slice-{count}.db", MINE)
         sizes[count] = (tmp_path / f"slice-{count}.db").stat().st_size
     assert sizes[100] - sizes[10] < 64 << 10
+
+
+def rows_of(state: bytes) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of all tables, with their places where lists are in the order of these."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(state)
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {
+            table: database.execute(
+                "SELECT rowid, * FROM records ORDER BY rowid" if table == "records" else f"SELECT * FROM {table}"
+            ).fetchall()
+            for table in tables
+        }
+
+
+def test_slices_of_many_are_those_of_each_also_while_somebody_writes(source: Path) -> None:
+    owners = [Owner(project, f"e{number}") for number in range(1, 7) for project in ("p", "other")]
+    with closing(Slices(source)) as slices, closing(Database(source)) as database:
+        for step in range(3):
+            for owner in owners:
+                found = rows_of(slices.of(owner))
+                assert {key: sorted(rows) if key != "records" else rows for key, rows in found.items()} == {
+                    key: sorted(rows) if key != "records" else rows
+                    for key, rows in rows_of(slice_of(source, owner)).items()
+                }, owner
+            if step == 0:
+                fill(database, "p", "e5")
+                Inventory(database, "r", "p").save("port", {"id": "g", "name": ""}, environment="e2", parent="net-p-e1")
+            else:
+                Inventory(database, "r", "p").delete("net-p-e2")
+                reservations.give_back(database, "srv-p-e3")
+
+
+def test_slices_of_one_project_differ_in_few_pages(source: Path) -> None:
+    with closing(Database(source)) as database:
+        for number in range(5, 155):
+            fill(database, "p", f"e{number}")
+    with closing(Slices(source)) as slices:
+        first, second = slices.of(MINE), slices.of(Owner("p", "e60"))
+    sent = len(json.dumps(packed(second, first)))
+    assert len(second) > 200_000 > 8 * sent, (len(second), sent)

@@ -150,7 +150,8 @@ class StackCloud:
         found: list[tuple[str, Inventory, Record]] = []
         for region in self._held_regions():
             things = self._services.things(region, owner.project)
-            found += [(region, things, item) for item in things.all("server") if _of(item, owner)]
+            own = things.all("server", environment=owner.environment)
+            found += [(region, things, item) for item in own if _of(item, owner)]
         seen = self.driver.statuses([item["id"] for _, _, item in found])
         return [
             ServerState(

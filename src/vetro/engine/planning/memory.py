@@ -20,7 +20,7 @@ from vetro.clouds.interface import Owner
 from vetro.clouds.kind_protocols import Capabilities, Place
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
-from vetro.clouds.stacks.state.slices import slice_of
+from vetro.clouds.stacks.state.slices import Slices, slice_of
 from vetro.engine.host.config import quotas_of
 from vetro.engine.planning.recorder import OFF, kind_of, settings_of
 
@@ -37,16 +37,23 @@ def possible(real: Mapping[str, Any]) -> bool:
     return isinstance(kind_of(real), DriverKind)
 
 
-def image(real: Mapping[str, Any], owner: Owner, states: Mapping[str, str]) -> dict[str, Any]:
+def source_of(real: Mapping[str, Any]) -> Path:
+    """The file with the state of a cloud around a driver."""
+    return Path(real["directory"]) / "cloud.db"
+
+
+def image(
+    real: Mapping[str, Any], owner: Owner, states: Mapping[str, str], slices: Slices | None = None
+) -> dict[str, Any]:
     """What `opened` takes: plain data, but for ``state``, which is bytes (`packed`).
 
-    ``states``: of the environment's servers as their driver sees them, by id.
+    ``states``: of the environment's servers as their driver sees them, by id. ``slices``: of `source_of`.
     """
     kind = kind_of(real)
     assert isinstance(kind, DriverKind)
     able: Capabilities = kind.capabilities(kind.settings.from_json(real.get("settings") or {}))
-    source = Path(real["directory"]) / "cloud.db"
-    state = slice_of(source, owner) if source.exists() else b""
+    source = source_of(real)
+    state = slices.of(owner) if slices is not None else slice_of(source, owner) if source.exists() else b""
     return {
         "settings": settings_of(real),
         "able": asdict(able),

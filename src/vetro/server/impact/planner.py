@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from vetro.agent.signing import ensure_key
 from vetro.clouds.interface import Cloud, Owner
+from vetro.clouds.stacks.state.slices import Slices
 from vetro.engine.host.config import cloud_of
 from vetro.engine.host.encryption import Seal
 from vetro.engine.host.simple_effects import Small
@@ -148,6 +149,7 @@ class Planner:
         self._launcher = launcher
         self._lock = threading.Lock()
         self._clouds: dict[str, Cloud] = {}
+        self._states: dict[Path, Slices] = {}
         self._keys: dict[str, str | None] = {}
         #: Processes that wait for an environment of their project with their packages; the oldest first.
         self._waiting: list[tuple[tuple[str, ...], _Process]] = []
@@ -160,6 +162,8 @@ class Planner:
     def __exit__(self, *error: object) -> None:
         for _, process in self._waiting:
             process.conversation.close()
+        for state in self._states.values():
+            state.close()
         for cloud in self._clouds.values():
             cloud.close()
 
@@ -223,7 +227,13 @@ class Planner:
         if not memory.possible(real):
             return None
         states = {server.id: server.status for server in self._cloud(real, owner).servers(owner)}
-        return memory.image(real, owner, states)
+        return memory.image(real, owner, states, self._slices(memory.source_of(real)))
+
+    def _slices(self, source: Path) -> Slices | None:
+        with self._lock:
+            if source not in self._states and source.exists():
+                self._states[source] = Slices(source)
+            return self._states.get(source)
 
     def key(self, found: queries.Found, image: Mapping[str, Any], digests: Sequence[str]) -> str:
         """What the plan of an environment as it is follows from, in a word."""

@@ -162,8 +162,11 @@ class Inventory:
             raise NotFound(f"there is no {word(kind)} {short(ref)}{where}")
         return found
 
-    def all(self, kind: Kind, *, parent: str | None = None, holder: str | None = None) -> list[Record]:
-        """All records of a kind in a stable order, or those that have a parent or holder (ids)."""
+    def all(
+        self, kind: Kind, *, parent: str | None = None, holder: str | None = None, environment: str | None = None
+    ) -> list[Record]:
+        """All records of a kind in a stable order, or those that have a parent or holder (ids), or are of one
+        environment."""
         if self.database.elsewhere is not None:
             self.database.elsewhere.fetch(self.database, self.region, kind)
         where, values = "kind = ? AND region = ?", [kind, self.region]
@@ -171,6 +174,8 @@ class Inventory:
             where, values = where + " AND parent = ? AND parent != ''", [*values, parent]
         if holder is not None:
             where, values = where + " AND holder = ? AND holder != ''", [*values, holder]
+        if environment is not None:
+            where, values = where + " AND environment = ?", [*values, environment]
         rows = self.database.rows(f"SELECT body, project FROM records WHERE {where} ORDER BY rowid", values)
         return [json.loads(body) for body, project in rows if self._sees(project)]
 

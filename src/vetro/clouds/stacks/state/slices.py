@@ -7,6 +7,7 @@ names of stacks, amounts that count against quotas. What others consist of stays
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
@@ -56,6 +57,8 @@ INSERT INTO main.reserved (id, quota, project, stack, amount)
 """
 
 
+#: No environment has this id.
+_NOBODY = "\0"
 #: Bytes 18 and 19 of a database in WAL mode, which none in memory can be in, and of others.
 _MODE, _WAL, _PLAIN = slice(18, 20), b"\2\2", b"\1\1"
 
@@ -85,8 +88,67 @@ def slice_of(source: Path, owner: Owner) -> bytes:
         else:
             with closing(_reading(source)) as theirs:
                 theirs.backup(ours)
-        made = ours.serialize()
+        return _plain(ours.serialize())
+
+
+def _plain(made: bytes) -> bytes:
     return made[:18] + _PLAIN + made[20:] if made[_MODE] == _WAL else made
+
+
+class Slices:
+    """Slices of one state for many environments after each other: what all of a project have is copied once, and anew
+    when anything was written. May be used from several threads; `close` it."""
+
+    def __init__(self, source: Path) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        #: It tells whether anything was written since it was asked last.
+        self._reader = sqlite3.connect(
+            f"{source.as_uri()}?mode=ro", uri=True, timeout=30, isolation_level=None, check_same_thread=False
+        )
+        self._shared: dict[str, bytes] = {}
+        self._version = -1
+
+    def of(self, owner: Owner) -> bytes:
+        """See `slice_of`."""
+        with self._lock:
+            version = self._now()
+            if version != self._version:
+                self._shared.clear()
+                self._version = version
+            shared = self._shared.get(owner.project)
+            if shared is None and _current(self._source):
+                nobody = Owner(owner.project, _NOBODY)
+                shared = self._shared[owner.project] = slice_of(self._source, nobody)
+            made = None if shared is None else _upon(shared, self._source, owner)
+            if made is None or self._now() != version:  # somebody writes: all of it at one moment
+                made = slice_of(self._source, owner)
+            return made
+
+    def _now(self) -> int:
+        version: int = self._reader.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+    def close(self) -> None:
+        """Lets the file go."""
+        self._reader.close()
+
+
+def _upon(shared: bytes, source: Path, owner: Owner) -> bytes:
+    """The slice of an environment, from that of nobody in its project and what is its own."""
+    values = {"project": owner.project, "environment": owner.environment}
+    with closing(sqlite3.connect(":memory:", uri=True, timeout=30, isolation_level=None)) as ours:
+        ours.deserialize(shared)
+        ours.execute("ATTACH ? AS source", (f"{source.as_uri()}?mode=ro",))
+        ours.execute("BEGIN")
+        ours.execute("DELETE FROM main.reserved")
+        _copy_records(ours, _MORE, values)
+        for table in ("queues", "parts", "resources", "outputs"):
+            ours.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {_ROWS[table]}", values)
+        _copy_reserved(ours, values)
+        ours.execute("COMMIT")
+        ours.execute("DETACH source")
+        return _plain(ours.serialize())
 
 
 @cache
@@ -116,13 +178,22 @@ def _copy(source: Path, ours: sqlite3.Connection, owner: Owner) -> None:
     ours.execute("ATTACH ? AS source", (f"{source.as_uri()}?mode=ro",))
     ours.execute("BEGIN")
     # What all slices of a project have comes first, in its order: so that their pages differ in little.
-    columns = ", ".join(row[1] for row in ours.execute("PRAGMA main.table_info(records)"))
-    for records in (_SHARED, _MORE):
-        copied = f"SELECT rowid, {columns} FROM source.records WHERE {records} ORDER BY rowid"
-        ours.execute(f"INSERT INTO main.records (rowid, {columns}) {copied}", values)
+    _copy_records(ours, _SHARED, values)
+    _copy_records(ours, _MORE, values)
     for table, rows in _ROWS.items():
         ours.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE {rows}", values)
-    for statement in _RESERVED.split(";"):
-        ours.execute(statement, values)
+    _copy_reserved(ours, values)
     ours.execute("COMMIT")
     ours.execute("DETACH source")
+
+
+def _copy_records(ours: sqlite3.Connection, rows: str, values: Mapping[str, str]) -> None:
+    """In the places that they have: lists are in the order of these."""
+    columns = ", ".join(row[1] for row in ours.execute("PRAGMA main.table_info(records)"))
+    copied = f"SELECT rowid, {columns} FROM source.records WHERE {rows} ORDER BY rowid"
+    ours.execute(f"INSERT INTO main.records (rowid, {columns}) {copied}", values)
+
+
+def _copy_reserved(ours: sqlite3.Connection, values: Mapping[str, str]) -> None:
+    for statement in _RESERVED.split(";"):
+        ours.execute(statement, values)
