@@ -17,7 +17,7 @@ from vetro.server.audit.record import record
 from vetro.server.config.config import Config
 from vetro.server.config.table import SETTINGS
 from vetro.server.operations import cures, examination
-from vetro.server.operations.database.backup import ACTION
+from vetro.server.operations.database.backup_file import ACTION
 from vetro.server.operations.doctor import checks
 from vetro.server.tasks import clock, members
 from vetro.server.tasks.models import Task, WorkerProcess

@@ -8,7 +8,7 @@ from datetime import datetime
 from vetro.diagnostics import OK, Diagnostic
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config
-from vetro.server.operations.database.backup import ACTION
+from vetro.server.operations.database.backup_file import ACTION
 from vetro.server.operations.doctor import backups
 
 

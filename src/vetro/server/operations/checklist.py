@@ -12,7 +12,7 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog.models import Package
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
-from vetro.server.operations.database.backup import ACTION
+from vetro.server.operations.database.backup_file import ACTION
 from vetro.server.requests.host_names import is_loopback
 from vetro.server.tasks import clock
 from vetro.server.tasks.claim import LEASES

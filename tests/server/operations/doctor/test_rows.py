@@ -18,7 +18,7 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config
 from vetro.server.database import database_settings
 from vetro.server.environments.models import Environment
-from vetro.server.operations.database.backup import ACTION
+from vetro.server.operations.database.backup_file import ACTION
 from vetro.server.operations.doctor import backups, growth, workers
 from vetro.server.tasks.backends import Backend
 from vetro.server.tasks.dispatcher import DatabaseDispatcher

@@ -28,13 +28,11 @@ from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config
 from vetro.server.environments import packages
 from vetro.server.operations.database import engines, partial_files, schema
-from vetro.server.operations.database.backup_file import DATABASE, KEYS, SIGNING, End, Head, Writer
+from vetro.server.operations.database.backup_file import ACTION, DATABASE, KEYS, SIGNING, End, Head, Writer
 from vetro.server.operations.database.errors import BackupFailed
 from vetro.server.operations.database.snapshot import snapshot
 from vetro.server.secrets.encryption import keyring
 
-#: What `audit` calls a backup that was made; `vetro doctor` looks for the newest.
-ACTION = "database.backup"
 #: What the keys must open.
 CANARY = b"these are the keys of this installation"
 #: How often a snapshot is taken before archives that are gone count as missing.

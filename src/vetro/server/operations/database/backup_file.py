@@ -27,6 +27,9 @@ from typing import IO, Any, Final
 
 from vetro.server.operations.database.errors import BackupNewer, BackupUnusable
 
+#: What `audit` calls a backup that was made; `vetro doctor` and pages look for the newest. They need no PostgreSQL.
+ACTION: Final = "database.backup"
+
 #: Version of the format; files of a higher one are refused, and those of the first one name the way to convert them.
 FORMAT: Final = 2
 HEAD, END, KEYS, SIGNING, DATABASE = "vetro-backup.json", "end.json", "keys", "signing", "database"

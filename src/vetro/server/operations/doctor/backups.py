@@ -11,7 +11,7 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment
-from vetro.server.operations.database.backup import ACTION
+from vetro.server.operations.database.backup_file import ACTION
 
 #: How old it may be before it is mentioned.
 _OLD = timedelta(days=7)
