@@ -28,6 +28,7 @@ ADMIN_ONLY = {
     "list_audit_all_projects",
     "manage_accounts",
     "build_images",
+    "operate",
     "mark_images",
     "impact_all_projects",
 }

@@ -503,7 +503,7 @@ def test_what_is_old_or_unused_is_removed_beside_the_leases(monkeypatch: pytest.
         seen.append(threading.current_thread().name)
         raise Unavailable("the store is away")
 
-    monkeypatch.setattr(sweeping, "_doubtful", lambda: False)  # the transaction of this test holds the database
+    monkeypatch.setattr(sweeping, "doubtful", lambda: False)  # the transaction of this test holds the database
     monkeypatch.setattr(sweeping, "sweep", lambda config: seen.append(threading.current_thread().name))
     monkeypatch.setattr(sweeping.packages, "drop_unused", lambda: 0)
     monkeypatch.setattr(garbage, "collect", collect)

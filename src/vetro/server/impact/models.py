@@ -24,7 +24,7 @@ class Impact(models.Model):
     version = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)
     #: Bytes of the archive that was sent with it, as long as it is kept; 0: of a package of the catalog.
-    size = models.BigIntegerField(default=0)
+    size = models.BigIntegerField(default=0, db_default=0)
     #: Whether environments of other projects were looked at, too.
     all_projects = models.BooleanField(default=False)
     engine = models.CharField(max_length=64)

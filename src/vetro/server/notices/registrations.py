@@ -5,7 +5,7 @@ What that needs is loaded when it is called: every command loads this module, fe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vetro.server.config.config import Config
 from vetro.server.procedures import hooks as procedures
@@ -27,15 +27,17 @@ def register() -> None:
 
 
 def _task_changed(task: Task) -> None:
-    from vetro.server.notices import outbox
-
-    outbox.task_changed(task)
+    _outbox().task_changed(task)
 
 
 def _settled(row: Procedure) -> None:
+    _outbox().update_settled(row)
+
+
+def _outbox() -> Any:
     from vetro.server.notices import outbox
 
-    outbox.update_settled(row)
+    return outbox
 
 
 def _begin(config: Config, member: Member, launcher: Launcher) -> Deliverer:
