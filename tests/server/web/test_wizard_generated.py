@@ -58,6 +58,7 @@ def plain(text: str) -> str:
 def test_a_class_becomes_a_form_that_people_understand(
     browser: Browser, ann: Any, publish: Callable[..., Any], environment: str, drain: Callable[[], int]
 ) -> None:
+    from vetro.server.forms.models import FormDraft
     from vetro.server.tasks.models import Task
 
     client = browser(ann)
@@ -81,7 +82,10 @@ def test_a_class_becomes_a_form_that_people_understand(
     review = page.send(name="Corner", seats="7")
     where, htmx = review.url.replace("review", "plan"), {"hx-request": "true"}
     assert f'hx-post="{where}" hx-trigger="load"' in review.text, plain(review.text)
+    before = FormDraft.objects.get()
     begun = client.post(where, headers=htmx).content.decode()
+    # Who presses the button at that moment is not told that the form was changed in another window.
+    assert FormDraft.objects.get().revision == before.revision and "plan" in str(FormDraft.objects.get().content)
     assert f'hx-get="{where}" hx-trigger="every 1s"' in begun and Task.objects.filter(kind="plan").count() == 1
     assert drain() == 1
     found = client.get(where, headers=htmx).content.decode()

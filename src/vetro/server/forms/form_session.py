@@ -294,7 +294,7 @@ def plan(caller: Caller, id: str, *, again: bool = False) -> Task | None:
         task = planning.of_new(caller, root)
     else:
         task = planning.plan(caller, form.place.environment_id, form.place.session_id or "", edit)
-    form.keep({**form.work, "plan": {"task": task.id, "draft": _draft_mark(form)}})
+    form.note({**form.work, "plan": {"task": task.id, "draft": _draft_mark(form)}})
     return task
 
 

@@ -49,6 +49,11 @@ class Opened:
         self.row.session_id = self.place.session_id
         drafts.save(self.row, self.content)
 
+    def note(self, work: Work) -> None:
+        """Stores what the service found out itself: nobody's answers change, so whoever has the form open goes on."""
+        self.content = self.content.with_work(self.content.source, work)
+        drafts.note(self.row, self.content)
+
 
 def opened(caller: Caller, id: str) -> Opened:
     """A form of the caller's. Raises `NotFound`."""
