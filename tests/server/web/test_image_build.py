@@ -122,3 +122,15 @@ def test_the_api_builds_it(root: Any, ann: Any, tool: Path, monkeypatch: pytest.
     monkeypatch.setattr(NspawnKind, "missing", lambda *_: "these programs are not installed: nft")
     refused = root.post("/v2/images/build")
     assert refused.status_code == 409 and "these programs are not installed: nft" in refused.content.decode()
+
+
+def test_an_image_that_another_process_built_is_seen_at_once(tool: Path, tmp_path: Path) -> None:
+    from vetro.server.setup import config
+
+    assert not cloud_settings.selection(config()).executes
+    version = tmp_path / "images/debian-12/1"
+    version.mkdir(parents=True)
+    (version / "manifest.json").write_text('{"serves": [], "info": {}}')
+    assert not cloud_settings.selection(config()).executes  # it is being built
+    (version.parent / "current").symlink_to("1")
+    assert cloud_settings.selection(config()).executes

@@ -98,6 +98,10 @@ class ImageStore:
         found = [self._read(path.name) for path in sorted(self.folder.iterdir()) if not path.name.startswith(".")]
         return [image for image in found if image is not None]
 
+    def names(self) -> frozenset[str]:
+        """What images of this machine are called, without reading them."""
+        return frozenset(path.parent.name for path in self.folder.glob("[!.]*/current"))
+
     def get(self, name: str) -> Image:
         """The image of this name. Raises `ImageMissing`."""
         image = self._read(name) if _good(name) else None

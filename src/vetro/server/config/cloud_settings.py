@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vetro.clouds import kinds
 from vetro.clouds.errors import CloudError
+from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Capabilities, CloudKind, Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.server.config.config import Config, ConfigError
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 #: Settings that are those of one kind of clouds.
 _SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and item.name.startswith("cloud."))
 
-#: Seconds for which a choice holds that executes nothing: what was missing may have come, an image most of all.
+#: Seconds for which a choice holds that executes nothing: what was missing may have come. A new image is seen at once.
 _AGAIN = 30.0
 
 _lock = threading.Lock()
-#: What was chosen for a folder, and until when that holds.
-_chosen: dict[Path, tuple[kinds.Choice, float]] = {}
+#: What was chosen for a folder, until when that holds, and with which images.
+_chosen: dict[Path, tuple[kinds.Choice, float, frozenset[str]]] = {}
 
 
 class Selection(NamedTuple):
@@ -68,11 +69,13 @@ def kept(config: Config) -> str:
 def _choice(config: Config) -> kinds.Choice:
     directory = config.path("cloud.directory")
     with _lock:
-        found, until = _chosen.get(directory, (None, 0.0))
-        if found is None or until < time.monotonic():
+        found, until, images = _chosen.get(directory, (None, 0.0, frozenset()))
+        # Another process may have built one: what is deployed here from now on is real, too.
+        there = frozenset() if until == math.inf else ImageStore().names()
+        if found is None or until < time.monotonic() or images != there:
             found = kinds.choose(Place(directory=directory))
             real = found.kind.capabilities(kind_settings(config, found.kind)).executes
-            _chosen[directory] = found, math.inf if real else time.monotonic() + _AGAIN
+            _chosen[directory] = found, math.inf if real else time.monotonic() + _AGAIN, frozenset() if real else there
         return found
 
 
