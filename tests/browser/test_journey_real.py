@@ -5,31 +5,23 @@ Needs root and systemd-nspawn. It ends with no trace of its own on this machine.
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.browser import kit_journey as journey
-from tests.browser.conftest import Running, running
-from tests.support.servers import real_servers, traces
+from tests.browser.conftest import Running
+from tests.browser.kit_real import running_on_servers
+from tests.support.servers import traces
 from vetro.clouds.nspawn.links import cloud_id
-from vetro.clouds.overview import clean
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service whose cloud makes servers of this machine."""
-    images = real_servers().folder
-    folder = tmp_path_factory.mktemp("real")
-    cloud = folder / "data" / "cloud"
-    try:
-        with running(folder, VETRO_CLOUD__DRIVER="nspawn", VETRO_IMAGES=str(images)) as made:
-            yield made
-    finally:
-        collections.deque(clean(cloud), maxlen=0)  # a journey that ended early leaves its servers behind
-    assert not any(traces(cloud_id(cloud / "nspawn"), folder).values()), "cleaning left something behind"
+    with running_on_servers(tmp_path_factory.mktemp("real")) as made:
+        yield made
 
 
 @pytest.mark.campaign

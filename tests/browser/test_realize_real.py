@@ -5,7 +5,6 @@ Needs root and systemd-nspawn. The image is the one that all tests share: instea
 
 from __future__ import annotations
 
-import collections
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -15,14 +14,13 @@ from playwright.sync_api import expect
 
 from tests.acceptance.test_health_real import Place
 from tests.acceptance.test_power_real import running as servers_of
-from tests.browser.conftest import Running, running
+from tests.browser.conftest import Running
 from tests.browser.kit import PHONE, WIDE, examined, violations, wider_than_the_window
+from tests.browser.kit_real import running_on_servers
 from tests.server.servekit import until
 from tests.support.image_tool import becomes, image_tool
-from tests.support.servers import real_servers, traces
+from tests.support.servers import real_servers
 from vetro.clouds.images.recipe import DEFAULT
-from vetro.clouds.nspawn.links import cloud_id
-from vetro.clouds.overview import clean
 
 pytestmark = pytest.mark.campaign
 #: Copies the archive that is there; for two seconds it only says what it does.
@@ -38,15 +36,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service on a machine that has all but an image."""
     built = real_servers().get(DEFAULT)
     folder = tmp_path_factory.mktemp("real")
-    cloud = folder / "data" / "cloud"
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            becomes(image_tool(folder / "bin", patch), COPY.replace("{tar}", str(built.tar)))
-            with running(folder, VETRO_IMAGES=str(folder / "images")) as made:
-                yield made
-    finally:
-        collections.deque(clean(cloud), maxlen=0)
-    assert not any(traces(cloud_id(cloud / "nspawn"), folder).values()), "cleaning left something behind"
+    with pytest.MonkeyPatch.context() as patch:
+        becomes(image_tool(folder / "bin", patch), COPY.replace("{tar}", str(built.tar)))
+        with running_on_servers(folder, VETRO_IMAGES=str(folder / "images")) as made:
+            yield made
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import signal
 from collections.abc import Iterator
@@ -13,13 +12,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Running, new_context, running
+from tests.browser.conftest import Running, new_context
 from tests.browser.kit import examined
+from tests.browser.kit_real import running_on_servers
 from tests.server.servekit import until
 from tests.server.tasks import shop
-from tests.support.servers import real_servers, traces
-from vetro.clouds.nspawn.links import cloud_id
-from vetro.clouds.overview import clean
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
 #: Seconds that anything may take: machines that do other things are slow. Waiting costs nothing where all is well.
@@ -44,15 +41,8 @@ INSTANCE = {
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service whose cloud makes servers of this machine."""
-    images = real_servers().folder
-    folder = tmp_path_factory.mktemp("terminal")
-    cloud = folder / "data" / "cloud"
-    try:
-        with running(folder, VETRO_CLOUD__DRIVER="nspawn", VETRO_IMAGES=str(images)) as made:
-            yield made
-    finally:
-        collections.deque(clean(cloud), maxlen=0)
-    assert not any(traces(cloud_id(cloud / "nspawn"), folder).values()), "cleaning left something behind"
+    with running_on_servers(tmp_path_factory.mktemp("terminal")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

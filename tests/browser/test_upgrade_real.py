@@ -5,7 +5,6 @@ Needs root and systemd-nspawn. It ends with no trace of its own on this machine.
 
 from __future__ import annotations
 
-import collections
 import io
 import time
 import urllib.request
@@ -17,10 +16,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.acceptance.test_health_real import Place
-from tests.browser.conftest import Running, running
-from tests.support.servers import real_servers, traces
-from vetro.clouds.nspawn.links import cloud_id
-from vetro.clouds.overview import clean
+from tests.browser.conftest import Running
+from tests.browser.kit_real import running_on_servers
 
 pytestmark = pytest.mark.campaign
 
@@ -95,15 +92,8 @@ def archive(version: str) -> bytes:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A service whose cloud makes servers of this machine."""
-    images = real_servers().folder
-    folder = tmp_path_factory.mktemp("real")
-    cloud = folder / "data" / "cloud"
-    try:
-        with running(folder, VETRO_CLOUD__DRIVER="nspawn", VETRO_IMAGES=str(images)) as made:
-            yield made
-    finally:
-        collections.deque(clean(cloud), maxlen=0)
-    assert not any(traces(cloud_id(cloud / "nspawn"), folder).values()), "cleaning left something behind"
+    with running_on_servers(tmp_path_factory.mktemp("real")) as made:
+        yield made
 
 
 class Clicks:

@@ -16,7 +16,7 @@ from vetro.cli.client.requests import Refused
 from vetro.cli.groups import Commands
 from vetro.cli.package_paths import load_packages
 from vetro.cli.rows import print_rows
-from vetro.packages.bundled import applications
+from vetro.packages.bundle import applications
 from vetro.yaql.didyoumean import suggest
 
 

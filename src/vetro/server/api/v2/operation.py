@@ -18,7 +18,7 @@ from vetro.server.api.v2.routes import Answer, Routes, accepted
 from vetro.server.api.v2.shapes import Given, Page
 from vetro.server.config import display
 from vetro.server.errors import Invalid
-from vetro.server.operations import backups, checklist, cloud, cures, disk, examination, queue, quotas, steering
+from vetro.server.operations import backups, checklist, cloud, cures, disk, examination, queue, quotas, workers
 from vetro.server.retention import by_hand
 from vetro.server.setup import config
 from vetro.server.tasks import drain, labels
@@ -227,7 +227,7 @@ def list_workers(request: HttpRequest) -> Any:
 @routes.add("POST", "/admin/workers/{worker}/drain", "drainWorker", _RULE, Workers, status=202)
 def drain_worker(request: HttpRequest, worker: str, given: WorkerDrain) -> Answer:
     """Asks a worker to take nothing more and to end when its tasks have ended."""
-    steering.drain(who(request), worker, within=given.within)
+    workers.drain(who(request), worker, within=given.within)
     return accepted(list_workers(request))
 
 

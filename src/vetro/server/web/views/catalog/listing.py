@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from vetro.packages.bundled import applications as bundled_applications
-from vetro.packages.bundled import bundled_folder
+from vetro.packages.bundle import applications as bundled_applications
+from vetro.packages.bundle import bundled_folder
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import answers, fuzzy_search, search

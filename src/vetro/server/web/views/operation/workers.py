@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
-from vetro.server.operations import steering
+from vetro.server.operations import workers
 from vetro.server.setup import config
 from vetro.server.tasks import drain as draining
 from vetro.server.tasks import labels
@@ -32,4 +32,4 @@ def drain(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Asks one to end when its tasks have."""
     name = request.POST.get("worker", "")[:255]
     text = _("The worker takes nothing more, and ends when its tasks have ended.")
-    return done(request, _HERE, text, lambda: steering.drain(caller, name))
+    return done(request, _HERE, text, lambda: workers.drain(caller, name))
