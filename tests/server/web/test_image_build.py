@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +16,14 @@ from django.test import Client
 
 from tests.support.image_tool import SMALL, becomes, image_tool
 from vetro.clouds import kinds
+from vetro.clouds.drivers.errors import HelperAway
+from vetro.clouds.helper import presence
+from vetro.clouds.helper.limits import Limits
+from vetro.clouds.helper.service import CloudHelper, listening
 from vetro.clouds.images.store import ImageStore
+from vetro.clouds.nspawn.driver import NspawnDriver
 from vetro.clouds.nspawn.kind import NspawnKind
-from vetro.clouds.stacks.kind import NO_IMAGE
+from vetro.clouds.stacks.kind import BUILD_IMAGE, NO_IMAGE
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config import cloud_settings
 
@@ -134,3 +142,58 @@ def test_an_image_that_another_process_built_is_seen_at_once(tool: Path, tmp_pat
     assert not cloud_settings.selection(config()).executes  # it is being built
     (version.parent / "current").symlink_to("1")
     assert cloud_settings.selection(config()).executes
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the cloud helper is root's")
+def test_an_image_of_the_cloud_helper_is_seen_at_once(
+    tool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service without rights cannot look into the folder of images, and the helper keeps what it found missing."""
+    from vetro.server.setup import config
+
+    place = tmp_path / "socket"
+    driver = NspawnDriver(tmp_path / "helper", images=(images := ImageStore(tmp_path / "theirs")))
+
+    def lacks() -> tuple[str, str | None] | None:
+        return None if images.list() else (NO_IMAGE, BUILD_IMAGE)
+
+    helper = CloudHelper(tmp_path, driver, Limits(), os.geteuid(), lacks)
+    listener = listening(place, os.getegid())
+    threading.Thread(target=helper.serve, args=(listener,), daemon=True).start()
+    monkeypatch.setenv("VETRO_CLOUD_HELPER", str(place))
+    monkeypatch.setattr("vetro.clouds.nspawn.kind._helped", lambda directory: True)
+    try:
+        assert not cloud_settings.selection(config()).executes and cloud_settings.kept(config()) == "record"
+        version = images.folder / "debian-12/1"
+        version.mkdir(parents=True)
+        (version / "manifest.json").write_text('{"serves": [], "info": {}}')
+        assert not cloud_settings.selection(config()).executes
+        (version.parent / "current").symlink_to("1")
+        assert cloud_settings.kept(config()) == "nspawn" and cloud_settings.selection(config()).executes
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def test_a_cloud_helper_that_is_away_is_not_asked_by_every_page(
+    tool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vetro.server.setup import config
+
+    asked = list[str]()
+
+    def away(name: str) -> None:
+        asked.append(name)
+        raise HelperAway("the cloud helper does not answer: timed out")
+
+    monkeypatch.setattr(presence, "_asked", away)
+    monkeypatch.setattr(presence, "address", lambda: tmp_path)
+    monkeypatch.setattr("vetro.clouds.nspawn.kind._helped", lambda directory: True)
+    for _ in range(5):
+        assert not cloud_settings.selection(config()).executes
+    assert asked == ["image_names", "lacks"]
+    monkeypatch.setattr(cloud_settings, "_chosen", {})
+    monkeypatch.setattr(presence, "address", lambda: tmp_path / "nowhere")
+    assert not cloud_settings.selection(config()).executes
+    del asked[:]
+    assert not cloud_settings.selection(config()).executes and not asked, "there is none"

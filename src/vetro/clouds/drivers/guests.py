@@ -188,6 +188,10 @@ class GuestDriver(ABC, Generic[GuestT]):
         """The records of the images that servers can start from."""
         return [image.record() for image in self._images.list()]
 
+    def image_names(self) -> frozenset[str]:
+        """What these are called."""
+        return self._images.names()
+
     def begin_build(self, name: str) -> None:
         """See `BuildsImages.begin_build`."""
         Builds(self._images).begin_build(name)

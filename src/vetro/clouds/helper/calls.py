@@ -95,6 +95,7 @@ CALLS: Mapping[str, tuple[Any, ...]] = {
     # Not of drivers: what is missing for servers, images, the socket of an agent, a command that runs on.
     "lacks": (),
     "images": (),
+    "image_names": (),
     "begin_build": (Name,),
     "last_build": (),
     "agent_socket": (QueueName, Owner),
@@ -102,7 +103,7 @@ CALLS: Mapping[str, tuple[Any, ...]] = {
     "run_command": (Id, Words, Terminal, bool),
 }
 #: Requests that are about no cloud.
-WITHOUT_CLOUD = frozenset({"lacks", "images", "begin_build", "last_build"})
+WITHOUT_CLOUD = frozenset({"lacks", "images", "image_names", "begin_build", "last_build"})
 #: Descriptors that come with a request.
 DESCRIPTORS = {"run_command": 2}
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 from vetro.clouds.drivers.errors import HelperAway
 from vetro.frames import Decoder, FrameError, encode
 
-#: Seconds that a helper has to say what it lacks.
+#: Seconds that a helper has to answer.
 _GLANCE = 5.0
 
 
@@ -25,18 +26,31 @@ def note_of(folder: Path) -> Path:
 
 def lacks() -> tuple[str, str | None] | None:
     """Why the helper of this machine cannot make servers, and what to do; None when it can. Raises `HelperAway`."""
+    found = _asked("lacks")
+    return None if found is None else (str(found[0]), found[1])
+
+
+def image_names() -> frozenset[str]:
+    """What the images are called that the helper of this machine has; none where there is no helper. Raises
+    `HelperAway`."""
+    if not address().exists():
+        return frozenset()
+    return frozenset(map(str, _asked("image_names")))
+
+
+def _asked(name: str) -> Any:
+    """The answer to a question that is about no cloud and takes no arguments."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_GLANCE)
             connection.connect(str(address()))
-            connection.sendall(encode({"t": "call", "name": "lacks", "args": []}))
+            connection.sendall(encode({"t": "call", "name": name, "args": []}))
             decoder = Decoder()
             while data := connection.recv(1 << 16):
                 for message in decoder.feed(data):
                     if message["t"] == "failed":
                         raise HelperAway(message["message"])
-                    found = message["result"]
-                    return None if found is None else (str(found[0]), found[1])
+                    return message["result"]
         raise HelperAway("the cloud helper does not answer: it ended")
     except PermissionError:
         raise HelperAway("the cloud helper of this machine serves another user") from None

@@ -55,6 +55,10 @@ class HelpedDriver(
         """The images that servers can start from."""
         ...  # pragma: no cover - protocol
 
+    def image_names(self) -> frozenset[str]:
+        """What these are called: little work."""
+        ...  # pragma: no cover - protocol
+
     def begin_build(self, name: str) -> None:
         """See `vetro.clouds.images.building.BuildsImages`."""
         ...  # pragma: no cover - protocol
@@ -101,7 +105,7 @@ class CloudHelper:
         self._admitting = threading.Lock()
         self._making = dict[str, limits.Size]()
         self._lacking: tuple[str, str | None] | None = None
-        self._looked = -_AGAIN
+        self._looked, self._images = -_AGAIN, frozenset[str]()
 
     def serve(self, listener: socket.socket) -> None:
         """Answers until the socket is closed. Connections that are too many wait."""
@@ -254,9 +258,11 @@ class CloudHelper:
                 raise error
 
     def _missing(self) -> tuple[str, str | None] | None:
-        """What is missing, looked for once in a while: programs are started for it."""
+        """What is missing, looked for once in a while, since programs are started for it, and for each new image."""
         with self._alone("lacks"):
-            if time.monotonic() > self._looked + _AGAIN:
+            images = self._driver.image_names()
+            if time.monotonic() > self._looked + _AGAIN or images != self._images:
+                self._images = images
                 self._lacking, self._looked = self._lacks(), time.monotonic()
             return self._lacking
 

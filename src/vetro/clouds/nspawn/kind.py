@@ -61,6 +61,10 @@ class NspawnKind(GuestKind[StackSettings]):
             return None
         return _drivers()[1](self.name, place.directory / self.name).images
 
+    def image_names(self, place: Place) -> frozenset[str]:
+        """See `GuestKind.image_names`."""
+        return presence.image_names() if _helped(place.directory) else super().image_names(place)
+
     def builds(self, place: Place) -> BuildsImages:
         """See `GuestKind.builds`."""
         if not _helped(place.directory):

@@ -148,6 +148,12 @@ class GuestKind(DriverKind[SettingsT]):
         found = self.missing(images) or room_missing(place.directory)
         return None if found is None else Lack(found, BUILD_IMAGE if found == NO_IMAGE else None)
 
+    def image_names(self, place: Place) -> frozenset[str]:
+        """What the images are called that its servers start from: little work. Raises `HelperAway`."""
+        from vetro.clouds.images.store import ImageStore
+
+        return (place.images or ImageStore()).names()
+
     def builds(self, place: Place) -> BuildsImages:
         """Whoever builds the images that its servers start from."""
         from vetro.clouds.images.building import Builds  # many modules, for who builds one only

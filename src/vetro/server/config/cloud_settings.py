@@ -8,13 +8,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vetro.clouds import kinds
+from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.errors import CloudError
-from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Capabilities, CloudKind, Place
-from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.kind import DriverKind, GuestKind
 from vetro.server.config.config import Config, ConfigError
 from vetro.server.config.table import SETTINGS
 
@@ -27,9 +28,18 @@ _SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and it
 #: Seconds for which a choice holds that executes nothing: what was missing may have come. A new image is seen at once.
 _AGAIN = 30.0
 
+
+class _Chosen(NamedTuple):
+    """What was chosen for a folder, until when that holds, and which images there were for each kind; None: whoever has
+    them is away, and is not asked meanwhile, since that may take seconds."""
+
+    choice: kinds.Choice
+    until: float
+    images: Mapping[str, frozenset[str] | None]
+
+
 _lock = threading.Lock()
-#: What was chosen for a folder, until when that holds, and with which images.
-_chosen: dict[Path, tuple[kinds.Choice, float, frozenset[str]]] = {}
+_chosen: dict[Path, _Chosen] = {}
 
 
 class Selection(NamedTuple):
@@ -69,14 +79,34 @@ def kept(config: Config) -> str:
 def _choice(config: Config) -> kinds.Choice:
     directory = config.path("cloud.directory")
     with _lock:
-        found, until, images = _chosen.get(directory, (None, 0.0, frozenset()))
+        known = _chosen.get(directory)
         # Another process may have built one: what is deployed here from now on is real, too.
-        there = frozenset() if until == math.inf else ImageStore().names()
-        if found is None or until < time.monotonic() or images != there:
-            found = kinds.choose(Place(directory=directory))
-            real = found.kind.capabilities(kind_settings(config, found.kind)).executes
-            _chosen[directory] = found, math.inf if real else time.monotonic() + _AGAIN, frozenset() if real else there
+        if (
+            known is not None
+            and known.until > time.monotonic()
+            and (known.until == math.inf or known.images == _image_names(directory, known.images))
+        ):
+            return known.choice
+        images = _image_names(directory)  # before it is chosen: one that comes meanwhile is another
+        found = kinds.choose(Place(directory=directory))
+        real = found.kind.capabilities(kind_settings(config, found.kind)).executes
+        _chosen[directory] = _Chosen(found, math.inf if real else time.monotonic() + _AGAIN, images)
         return found
+
+
+def _image_names(
+    directory: Path, known: Mapping[str, frozenset[str] | None] = MappingProxyType({})
+) -> Mapping[str, frozenset[str] | None]:
+    """What images are called that servers of this machine can start from, by kind; see `_Chosen.images`."""
+    found = dict[str, frozenset[str] | None]()
+    for kind in kinds.ranked():
+        if isinstance(kind, GuestKind):
+            try:
+                away = kind.name in known and known[kind.name] is None
+                found[kind.name] = None if away else kind.image_names(Place(directory=directory))
+            except HelperAway:
+                found[kind.name] = None
+    return found
 
 
 def look_again(config: Config) -> None:
