@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from vetro.cli.environments.lifecycle import _unwell
+from vetro.cli.environments.overview import _unwell
 
 PARTS = [
     {"name": "web", "health": {"state": "degraded", "text": "no connection to 10.0.0.5:80: refused", "since": None}},

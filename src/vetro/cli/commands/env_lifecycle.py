@@ -13,7 +13,7 @@ from vetro.cli import output as out
 from vetro.cli.arguments import content_of, named_values, read_data, secret_option
 from vetro.cli.client.connect import server
 from vetro.cli.client.contexts import context_option
-from vetro.cli.environments import actions, lifecycle, removal
+from vetro.cli.environments import actions, lifecycle, overview, removal
 from vetro.cli.guard_options import guard_of, guard_options
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import KindName, run_options, workspace_option
@@ -36,7 +36,7 @@ def list_command(workspace: str | None, output: str) -> None:
       vetro env list -o 'jmespath=[?status==`"deploy failure"`].name'
     """
     with out.explained(), server(workspace) as client:
-        lifecycle.list_all(client, output)
+        overview.list_all(client, output)
 
 
 @click.command("create")
@@ -69,7 +69,7 @@ def create_command(
 def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
     """Show an environment: components, servers, addresses, packages, history."""
     with out.explained(), server(workspace) as client:
-        lifecycle.show(client, name, number, output)
+        overview.show(client, name, number, output)
 
 
 @click.command("deploy")
@@ -233,7 +233,7 @@ def health_command(name: str, workspace: str | None, output: str) -> None:
     A service watches what it has deployed all the time. On this machine nobody does: the command looks itself.
     """
     with out.explained(), server(workspace) as client:
-        lifecycle.health(client, name, output)
+        overview.health(client, name, output)
 
 
 @click.command("repair")
@@ -279,4 +279,4 @@ def drift_command(name: str, workspace: str | None, output: str) -> None:
     the command looks itself.
     """
     with out.explained(), server(workspace) as client:
-        lifecycle.drift(client, name, output)
+        overview.drift(client, name, output)

@@ -9,7 +9,7 @@ import click
 from vetro.cli import output as out
 from vetro.cli.client.connect import need_server, server
 from vetro.cli.client.contexts import context_option
-from vetro.cli.environments import history, lifecycle
+from vetro.cli.environments import history, tasks
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import run_options, workspace_option
 
@@ -58,7 +58,7 @@ def log_command(
 def watch_command(name: str, **options: Any) -> None:
     """Watch the task of an environment on a server until it ends; the exit status says how."""
     with out.explained(), need_server(_ON_SERVERS.format("watch")) as client:
-        lifecycle.watch(client, name, **options)
+        tasks.watch(client, name, **options)
 
 
 @click.command("cancel")
@@ -68,7 +68,7 @@ def watch_command(name: str, **options: Any) -> None:
 def cancel_command(name: str, reason: str) -> None:
     """Cancel the task of an environment on a server: it ends at its next safe point."""
     with out.explained(), need_server(_ON_SERVERS.format("cancel from elsewhere")) as client:
-        lifecycle.cancel(client, name, reason)
+        tasks.cancel(client, name, reason)
 
 
 @click.command("resume")
@@ -86,13 +86,13 @@ def resume_command(name: str, cancel: bool, abandon: bool, workspace: str | None
     """
     with out.explained(), server(workspace) as client:
         if client.local:
-            lifecycle.go_on(client, name, cancel, abandon, **options)
+            tasks.go_on(client, name, cancel, abandon, **options)
         elif abandon:
             raise click.UsageError("--abandon is for this machine; on a server use 'vetro env cancel'")
         elif cancel:
-            lifecycle.cancel(client, name, "cancelled by vetro env resume --cancel")
+            tasks.cancel(client, name, "cancelled by vetro env resume --cancel")
         else:
-            lifecycle.resume(client, name, **options)
+            tasks.resume(client, name, **options)
 
 
 @click.command("resolve")
@@ -110,4 +110,4 @@ def resolve_command(name: str, key: str, answer: str | None, workspace: str | No
     if answer is None:
         raise click.UsageError("Say --done or --redo.")
     with out.explained(), server(workspace) as client:
-        lifecycle.resolve(client, name, key, answer)
+        tasks.resolve(client, name, key, answer)

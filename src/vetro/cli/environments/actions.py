@@ -10,8 +10,8 @@ from vetro.cli import output as out
 from vetro.cli.client import find
 from vetro.cli.client.connect import is_local
 from vetro.cli.client.requests import Client
-from vetro.cli.environments.lifecycle import NotThere, finish
 from vetro.cli.environments.models import names_in, newest
+from vetro.cli.environments.tasks import NotThere, finish
 from vetro.cli.plaindata import write_private
 from vetro.model.files import as_file, file_in
 from vetro.yaql.didyoumean import suggest

@@ -24,8 +24,9 @@ from vetro.cli.client.requests import Client, Refused
 from vetro.cli.deploy_target import TargetError, environment_name, main_type, needed_packages, say_chosen
 from vetro.cli.environments.guard import tell_way_back
 from vetro.cli.environments.history import planned
-from vetro.cli.environments.lifecycle import begin, discard, finish, say_cloud, summary
+from vetro.cli.environments.lifecycle import begin, discard, say_cloud
 from vetro.cli.environments.models import names_in, own_draft, present
+from vetro.cli.environments.tasks import finish, summary
 from vetro.cli.package_paths import load_packages, source_finder
 from vetro.cli.task_run import chosen_cloud
 from vetro.clouds import kinds

@@ -12,8 +12,9 @@ from vetro.cli.client import find
 from vetro.cli.client.follow import conclude, follow
 from vetro.cli.client.requests import Client
 from vetro.cli.differences import UNCHANGED, print_changes, print_plan
-from vetro.cli.environments.lifecycle import NotThere, begin, discard, draft_of, finish, is_empty
+from vetro.cli.environments.lifecycle import begin, discard, draft_of, is_empty
 from vetro.cli.environments.models import names_in, newest, present
+from vetro.cli.environments.tasks import NotThere, finish
 from vetro.cli.rows import print_rows, when
 
 #: Levels of log lines, the least important first.

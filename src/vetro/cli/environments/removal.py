@@ -12,8 +12,9 @@ from vetro.cli.client.follow import conclude, follow
 from vetro.cli.client.requests import Client, ClientError
 from vetro.cli.differences import UNCHANGED
 from vetro.cli.environments.history import planned
-from vetro.cli.environments.lifecycle import NotThere, begin, discard, finish
+from vetro.cli.environments.lifecycle import begin, discard
 from vetro.cli.environments.models import names_in, newest, own_draft
+from vetro.cli.environments.tasks import NotThere, finish
 from vetro.cli.summary import SIMULATED, addresses, servers
 from vetro.model.environment import Environment
 from vetro.model.header import class_of, id_of, label_of

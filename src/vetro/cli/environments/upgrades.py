@@ -14,8 +14,9 @@ from vetro.cli.client.requests import Client, Refused
 from vetro.cli.differences import UNCHANGED
 from vetro.cli.environments.guard import tell_way_back
 from vetro.cli.environments.history import planned
-from vetro.cli.environments.lifecycle import NotThere, begin, discard, finish, say_cloud
+from vetro.cli.environments.lifecycle import begin, discard, say_cloud
 from vetro.cli.environments.models import names_in, newest, own_draft
+from vetro.cli.environments.tasks import NotThere, finish
 from vetro.cli.package_paths import load_packages
 from vetro.cli.rows import print_rows
 from vetro.model.header import class_name, parse_type_text

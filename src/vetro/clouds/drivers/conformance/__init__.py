@@ -23,15 +23,13 @@ from vetro.clouds.drivers.conformance.facets import (
     Commands,
     Configurations,
     Consoles,
-    FloatingAddresses,
-    Groups,
     Journals,
     Measurements,
-    Networks,
     Power,
     Quotas,
     Volumes,
 )
+from vetro.clouds.drivers.conformance.network_facets import FloatingAddresses, Groups, Networks
 from vetro.clouds.drivers.conformance.snapshots import Snapshots
 
 __all__ = ["OWNER", "DriverConformance"]
