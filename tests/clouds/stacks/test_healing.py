@@ -252,3 +252,15 @@ def test_servers_are_switched_off_and_on(running: Running, monkeypatch: pytest.M
         with pytest.raises(NotFound, match="there is no server"):
             cloud.power(owner, ids["two"], "stop")
     assert stopped == ["one", "two"]
+
+
+def test_a_server_that_nobody_sees_stop_is_not_called_off(running: Running) -> None:
+    """Whoever puts another server in its place has to know that it is off."""
+    two = next(server.id for server in running.servers() if server.name == "two")
+    for state in ("UNKNOWN", "ACTIVE"):
+        running.states["two"] = state
+        with pytest.raises(CloudError, match=f"'two' was told to stop, and nobody says that it did: {state}"):
+            running.world.cloud.power(OWNER, two, "stop")
+    for state in ("SHUTOFF", "ERROR"):
+        running.states["two"] = state
+        running.world.cloud.power(OWNER, two, "stop")

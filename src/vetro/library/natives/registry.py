@@ -13,7 +13,7 @@ from vetro.library.natives.objects import ObjectMethods
 from vetro.library.natives.reporter import InstanceNotifier, StatusReporter
 from vetro.library.natives.resources import Resources
 from vetro.library.natives.services import MetadefBrowser, MistralClient
-from vetro.library.natives.std import Script, Secrets
+from vetro.library.natives.std import Script, Secrets, Server
 from vetro.library.natives.testing import TestFixture
 from vetro.muranopl.types.native import NativeRegistry
 
@@ -37,6 +37,7 @@ CLASSES: dict[str, type] = {
     "io.murano.test.TestFixture": TestFixture,
     "io.vetro.std.Script": Script,
     "io.vetro.std.Secrets": Secrets,
+    "io.vetro.std.Server": Server,
 }
 
 

@@ -6,12 +6,34 @@ import string
 from typing import Any
 
 from vetro.library.natives.common import perform
+from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
 
 #: Letters and digits that nobody confuses when they read them aloud: no 0 O o, 1 I l.
 _SYMBOLS = "".join(sorted(set(string.ascii_letters + string.digits) - set("0Oo1Il")))
 _SHORTEST, _LONGEST = 12, 128
+
+
+class NotSwitchedOff(MuranoError):
+    """A server may still run: its cloud does not say that it is off."""
+
+    code = "LIB240"
+    kind = "invalid-operation"
+
+
+class Server:
+    """What only the cloud of a server can do."""
+
+    @method("_powerOff", params=(Param("id", Type.STR), Param("name", Type.STR)), static=True)
+    def power_off(cx: Any, id: str, name: str) -> None:
+        """Has the cloud switch a server off; ends when the cloud says that it is. Raises `NotSwitchedOff`."""
+        why = perform(cx, "server.power", action="stop", servers=[id])["failed"].get(id)
+        if why is not None:
+            raise NotSwitchedOff(
+                f"server '{name}' may still run: {why}",
+                hint="whoever sees to it that it is off may go on without asking the cloud",
+            )
 
 
 class Script:
@@ -72,4 +94,4 @@ class Secrets:
         return password
 
 
-__all__ = ["Script", "Secrets"]
+__all__ = ["NotSwitchedOff", "Script", "Secrets", "Server"]

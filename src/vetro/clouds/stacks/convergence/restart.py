@@ -131,6 +131,11 @@ def switch(services: Services, server: Record, action: PowerAction) -> None:
     if action != "start":
         with _told(services, server, "stop"), services.alone(id):
             driver.stop(id)
+            if (status := driver.statuses([id]).get(id)) not in (None, "SHUTOFF", "ERROR"):
+                # Whoever puts another server in its place has to know.
+                raise CloudError(
+                    f"the server '{server['name']}' was told to stop, and nobody says that it did: {status}"
+                )
     if action != "stop" and driver.statuses([id]).get(id) != "ACTIVE":
         start_again(services, [server])
 
