@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.cli.conftest import write_package
 from vetro.cli.main import main
 
-#: The group writes down what it is told. 'deaf' primaries cannot be asked; of 'short' groups the replicas lack something.
+#: The group writes down what it is told. 'deaf' primaries cannot be asked; replicas of 'short' groups lack something.
 GROUP = """\
 Namespaces: {=: t, std: io.vetro.std, murano: io.murano}
 Name: Store
@@ -52,7 +52,9 @@ Methods:
         Then: [{Throw: LossPossible, Message: something may be lost}]
       - Return: $replicas.last()
   onFollowed:
-    Arguments: [primary: {Contract: $.class(std:Server).notNull()}, replicas: {Contract: [$.class(std:Server).notNull()]}]
+    Arguments:
+      - primary: {Contract: $.class(std:Server).notNull()}
+      - replicas: {Contract: [$.class(std:Server).notNull()]}
     Body:
       - $.note(format('{0} has {1}', $primary.name, len($replicas)))
 """
@@ -66,7 +68,8 @@ Methods:
       - more: {Contract: $, Usage: KwArgs}
     Body:
       - $server: {'?': {type: io.vetro.std.Server}, flavor: m1.small, image: 'debian-12-murano'}
-      - $store: new(Store, $.environment, server => $server, name => s, replicaCount => 2, deaf => $more.get(deaf, false), short => $more.get(short, false))
+      - $given: $more.set(server => $server, name => s, replicaCount => 2)
+      - $store: call(new, [Store, $.environment], $given)
       - $store.deploy()
       - $store.forget()
       - Return: $store
