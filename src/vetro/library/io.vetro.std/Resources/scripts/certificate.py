@@ -1,0 +1,50 @@
+#!/usr/bin/python3 -I
+"""A certificate that the server makes itself: ``own``; see `io.vetro.std.Certificate`."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+NOTIFIED = "/var/lib/vetro-std/notified"
+#: Days that a certificate is valid, and the seconds that it has to be when it is looked at.
+DAYS, LEFT = 825, 30 * 86400
+
+
+def openssl(*words):
+    """What openssl says; its status and output."""
+    return subprocess.run(["openssl", *words], capture_output=True, text=True, check=False)
+
+
+def own(given):
+    """A certificate for a name and its key are in their files, and valid for another month."""
+    name, path, key = given["name"], given["path"], given.get("key")
+    if os.path.exists(path) and os.path.exists(key or path):
+        done = openssl("x509", "-in", path, "-noout", "-checkend", str(LEFT), "-checkhost", name)
+        if done.returncode == 0 and "does match" in done.stdout:
+            return {"changed": False}
+    os.umask(0o077)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as folder:
+        made = [os.path.join(folder, one) for one in ("crt", "key")]
+        kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(DAYS)]
+        names = ["-subj", f"/CN={name[:64]}", "-addext", f"subjectAltName=DNS:{name}"]
+        done = openssl("req", *kind, *names, "-out", made[0], "-keyout", made[1])
+        if done.returncode != 0:
+            sys.exit(f"openssl: {done.stderr.strip()[-500:]}")
+        if key:
+            os.rename(made[1], key)
+        else:
+            with open(made[0], "a", encoding="ascii") as out, open(made[1], encoding="ascii") as one:
+                out.write(one.read())
+        os.rename(made[0], path)
+    os.makedirs(NOTIFIED, mode=0o700, exist_ok=True)
+    for service in given.get("notify") or ():
+        with open(os.path.join(NOTIFIED, service), "w", encoding="ascii"):
+            pass
+    return {"changed": True}
+
+
+if __name__ == "__main__":
+    json.dump({"own": own}[sys.argv[1]](json.load(sys.stdin)), sys.stdout)
