@@ -24,7 +24,7 @@ Before=sysinit.target
 [Service]
 Type=oneshot
 ExecStart=/bin/sh -c 'for one in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount -o remount,rw $one; done; true'
-ExecStart=/bin/sh -c 'mknod /dev/loop-control c 10 237; for n in $(seq 0 31); do mknod /dev/loop$n b 7 $n; done; true'
+ExecStart=/bin/sh -c 'mknod /dev/loop-control c 10 237; for n in $(seq 0 127); do mknod /dev/loop$n b 7 $n; done; true'
 ExecStart=/bin/sh -c 'ip link set lo up; mount --make-rshared /'
 [Install]
 WantedBy=sysinit.target
@@ -92,18 +92,18 @@ class Booted:
             pass
         return None
 
-    def await_units(self, seconds: float = 120) -> None:
+    def await_units(self, seconds: float = 600) -> None:
         """Waits until all that is to be started was."""
         end = time.monotonic() + seconds
         while self.call("systemctl", "is-system-running", check=False) not in ("running", "degraded"):
             assert self.process.poll() is None and time.monotonic() < end, self.said()
             time.sleep(0.1)
 
-    def call(self, *words: str, check: bool = True, input: bytes | None = None, timeout: float = 300) -> str:
+    def call(self, *words: str, check: bool = True, input: bytes | None = None, timeout: float = 900) -> str:
         """Standard output of a command in it, as its root."""
         return self.output(*words, check=check, input=input, timeout=timeout).decode("utf-8", "replace").strip()
 
-    def output(self, *words: str, check: bool = True, input: bytes | None = None, timeout: float = 300) -> bytes:
+    def output(self, *words: str, check: bool = True, input: bytes | None = None, timeout: float = 900) -> bytes:
         """The same, byte for byte."""
         leader = self.leader()
         if leader is None:
@@ -123,14 +123,14 @@ class Booted:
     def reboot(self) -> None:
         """All of it ends, and starts again."""
         self.call("systemctl", "reboot", check=False)
-        self.process.wait(120)  # whoever runs systemd-nspawn is to start it again
+        self.process.wait(300)  # whoever runs systemd-nspawn is to start it again
         self.boot()
 
     def off(self) -> None:
         """Shuts it down, or ends whatever is left of it."""
         self.call("systemctl", "poweroff", check=False)
         try:
-            self.process.wait(90)
+            self.process.wait(300)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

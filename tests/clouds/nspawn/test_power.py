@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.support.servers import OWNER, real_servers, traces
+from tests.support.servers import OWNER, free_block, real_servers, traces
 from vetro.agent.sockets import SocketChannel
-from vetro.clouds.interface import StackChange
+from vetro.clouds.interface import Owner, StackChange
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.kind import KIND
@@ -52,9 +52,18 @@ def test_what_ran_is_started_again_and_what_was_stopped_is_known(tmp_path: Path)
     vm = lambda name: {"type": "OS::Nova::Server", "properties": {**properties, "name": name}}  # noqa: E731
     parts = parts_of({"heat_template_version": "2013-05-23", "resources": {"a": vm("runs"), "b": vm("rests")}})
     cloud, id = opened(), ""
+    other = Owner(OWNER.project, "another")
     try:
         cloud.push_stack(OWNER, "", "stack", StackChange(digest_of(parts), None, *difference({}, parts)))
-        ids = {server.name: server.id for server in cloud.servers(OWNER)}
+        gone = vm("gone")
+        gone["properties"]["networks"], gone["depends_on"] = [{"network": {"get_resource": "n"}}], "s"
+        sub = {"network": {"get_resource": "n"}, "cidr": f"{free_block()}.0/24"}
+        net = {"n": {"type": "OS::Neutron::Net"}, "s": {"type": "OS::Neutron::Subnet", "properties": sub}}
+        alone = parts_of({"heat_template_version": "2013-05-23", "resources": {**net, "c": gone}})
+        cloud.push_stack(other, "", "another", StackChange(digest_of(alone), None, *difference({}, alone)))
+        bare = parts_of({"heat_template_version": "2013-05-23", "resources": {"n": net["n"]}})
+        cloud.push_stack(other, "", "net", StackChange(digest_of(bare), None, *difference({}, bare)))
+        ids = {server.name: server.id for owner in (OWNER, other) for server in cloud.servers(owner)}
         cloud.power(OWNER, ids["rests"], "stop")
         cloud.driver.put_file(ids["runs"], "/srv/kept", b"data")
         id = cloud_id(tmp_path / "nspawn")
@@ -63,6 +72,10 @@ def test_what_ran_is_started_again_and_what_was_stopped_is_known(tmp_path: Path)
 
         cloud = opened()
         assert {s.name: s.status for s in cloud.servers(OWNER)} == {"runs": "ERROR", "rests": "SHUTOFF"}
+        # What nobody started yet can be removed: networks whose project has another one, a server.
+        cloud.delete_stack(other, "", "net")
+        cloud.delete_stack(other, "", "another")
+        assert not cloud.servers(other) and ids["gone"] not in os.listdir(tmp_path / "nspawn/servers")
         cloud.power(OWNER, ids["runs"], "start")
         assert {s.name: s.status for s in cloud.servers(OWNER)} == {"runs": "ACTIVE", "rests": "SHUTOFF"}
         assert cloud.driver.get_file(ids["runs"], "/srv/kept") == b"data"

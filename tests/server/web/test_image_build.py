@@ -182,7 +182,7 @@ def test_a_cloud_helper_that_is_away_is_not_asked_by_every_page(
 
     asked = list[str]()
 
-    def away(name: str) -> None:
+    def away(name: str, seconds: float = 0) -> None:
         asked.append(name)
         raise HelperAway("the cloud helper does not answer: timed out")
 

@@ -10,8 +10,8 @@ from typing import Any
 from vetro.clouds.drivers.errors import HelperAway
 from vetro.frames import Decoder, FrameError, encode
 
-#: Seconds that a helper has to answer.
-_GLANCE = 5.0
+#: Seconds that a helper has to answer, and to find out what it lacks: programs are started for that.
+_GLANCE, _LOOK = 5.0, 20.0
 
 
 def address() -> Path:
@@ -26,7 +26,7 @@ def note_of(folder: Path) -> Path:
 
 def lacks() -> tuple[str, str | None] | None:
     """Why the helper of this machine cannot make servers, and what to do; None when it can. Raises `HelperAway`."""
-    found = _asked("lacks")
+    found = _asked("lacks", _LOOK)
     return None if found is None else (str(found[0]), found[1])
 
 
@@ -38,11 +38,11 @@ def image_names() -> frozenset[str]:
     return frozenset(map(str, _asked("image_names")))
 
 
-def _asked(name: str) -> Any:
+def _asked(name: str, seconds: float = _GLANCE) -> Any:
     """The answer to a question that is about no cloud and takes no arguments."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_GLANCE)
+            connection.settimeout(seconds)
             connection.connect(str(address()))
             connection.sendall(encode({"t": "call", "name": name, "args": []}))
             decoder = Decoder()

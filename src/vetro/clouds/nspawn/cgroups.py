@@ -130,7 +130,7 @@ class Cgroup:
         """Processes in it and below."""
         return {pid for folder in self.folders() for pid in _pids(folder)}
 
-    def kill(self, timeout: float = 10) -> None:
+    def kill(self, timeout: float = 60) -> None:
         """Ends everything in it. Raises `HostFailed` when something stays (a process stuck in the kernel)."""
         for folder in self.folders():
             # No process forks any more: whoever forks faster than we kill would win.
@@ -144,7 +144,8 @@ class Cgroup:
         while pids := self.pids():
             for pid in pids:
                 try:
-                    os.kill(pid, signal.SIGKILL)
+                    if pid:  # 0: a process that is not seen from here; to a signal it would be our own group
+                        os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
             if time.monotonic() > end:
@@ -152,7 +153,7 @@ class Cgroup:
             time.sleep(pause)  # groups of version 1 announce nothing
             pause = min(pause * 2, 0.05)
 
-    def remove(self, timeout: float = 5) -> None:
+    def remove(self, timeout: float = 30) -> None:
         """Removes it with all groups below; nothing when it is gone. Raises `HostFailed` when it is still in use."""
         end = time.monotonic() + timeout
         for folder in self.folders():

@@ -244,7 +244,7 @@ class NspawnServer:
         watcher = self._running("keeper")
         self.cgroup.kill()
         if watcher is not None:
-            if not watcher.wait(15):
+            if not watcher.wait(30):
                 watcher.kill()
                 watcher.wait(5)
             self.cgroup.kill()
