@@ -36,7 +36,7 @@ embedded = 1
 tasks = 2
 """
 _DATA = ("--data", "/var/lib/vetro", "--config", "/etc/vetro/vetro.toml")
-#: Seconds for anything to happen, on a machine that does much else: it is no figure of this test, how long things took is
+#: Seconds for anything to happen on a machine that does much else. No figure of this test: how long things took is
 #: printed. The claim for all that should run after a start of the machine is 60, where nothing else is done.
 PATIENCE = 900.0
 
