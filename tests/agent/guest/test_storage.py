@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,3 +122,64 @@ def test_working_folders_stay_inside(store: Storage, tmp_path: Path) -> None:
         folder = store.work_folder(id)
         assert os.path.dirname(folder) == root
         assert os.path.basename(folder) not in ("", ".", "..")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system of its own with room for 24 MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(folder)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("file systems can be mounted by root only")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Takes all room that is left."""
+    with open(folder / "fill", "ab", buffering=0) as file:
+        for size in (1 << 20, 4096, 1):
+            try:
+                while file.write(b"x" * size):
+                    pass
+            except OSError:
+                continue
+
+
+def test_a_full_disk_still_takes_a_plan(small: Path) -> None:
+    store = Storage(str(small / "s"))
+    try:
+        fill(small)
+        for number in range(3):
+            plan = store.add(str(number), body(str(number)), None, None, number + 1)
+            assert os.statvfs(small).f_bavail * 4096 > 7 << 20, "for what it does"
+            plan.mark_started()
+            plan.write_result("x" * 1_000_000)
+            assert store.plans()[0].result is not None
+            store.remove(plan)
+            assert os.statvfs(small).f_bavail < 8, "it is taken again before others take it"
+            fill(small)
+        plan = store.add("full", body("full"), None, None, None)
+        fill(small)  # what runs now may use all of it
+        with pytest.raises(OSError, match="No space left"):
+            store.add("no more", body("no more"), None, None, 9)
+        assert not store.knows(body("no more")) and store.last_stamp == 3, "it may come again"
+        (small / "fill").unlink()
+        store.add("no more", body("no more"), None, None, 9)
+    finally:
+        store.release()
+    again = Storage(str(small / "s"))
+    assert all(again.knows(body(id)) for id in ("0", "1", "2", "full", "no more")) and again.last_stamp == 9
+    again.release()
+
+
+def test_the_last_room_of_a_disk_is_left_to_others(small: Path) -> None:
+    with open(small / "theirs", "wb") as file:
+        file.write(b"x" * (10 << 20))
+    store = Storage(str(small / "s"))
+    assert not (small / "s" / "reserve").exists()
+    (small / "theirs").unlink()
+    store.remove(store.add("1", body("1"), None, None, None))
+    assert (small / "s" / "reserve").stat().st_blocks * 512 >= 8 << 20
+    store.release()

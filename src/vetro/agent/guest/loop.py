@@ -252,6 +252,7 @@ class Agent:
             plan.write_result(text)
 
         try:
+            self._storage.reserve.prepare()
             plan.mark_started()
             self._pieces = output.Pieces(plan.id) if plan.output else None
             running = run.start(work, self._config.plan_timeout, self._let_go, patience)

@@ -3,12 +3,14 @@
 ``<storage>/plans/<time x 10000>/`` is one plan: ``plan.json`` {Data, Signature, ID, ReplyTo}, ``started`` while and
 after it runs, ``result.json`` when there is an answer. ``<storage>/plans/stamp`` holds the newest accepted stamp,
 ``<storage>/plans/known`` the ids of accepted plans. ``<storage>/files/<plan ID>`` are the working files of a plan.
+``<storage>/reserve`` takes room for times when the disk is full (`reserve`).
 Every file is written beside its place, synchronised and renamed: a crash leaves the old or the new content.
 """
 
 from __future__ import annotations
 
 import base64
+import errno
 import fcntl
 import hashlib
 import json
@@ -19,6 +21,8 @@ import shutil
 import signal
 import time
 from typing import Any
+
+from .reserve import Reserve
 
 log = logging.getLogger("muranoagent")
 
@@ -34,8 +38,9 @@ class StorageBusy(Exception):
 class StoredPlan:
     """One plan on disk."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, reserve: Reserve) -> None:
         self.path = path
+        self._reserve = reserve
         with open(os.path.join(path, "plan.json"), encoding="utf-8") as file:
             data = json.load(file)
         self.id: str = data["ID"]
@@ -53,12 +58,12 @@ class StoredPlan:
 
     def mark_started(self) -> None:
         """Notes for good that it is about to run."""
-        write_file(os.path.join(self.path, "started"), b"{}")
+        self._write("started", b"{}")
 
     def note_process(self, pid: int) -> None:
         """Notes which process group runs it."""
         mark = {"pid": pid, "boot": _boot_id()}
-        write_file(os.path.join(self.path, "started"), json.dumps(mark).encode())
+        self._write("started", json.dumps(mark).encode())
 
     def end_leftovers(self) -> None:
         """Kills what a former agent left running of this plan."""
@@ -87,7 +92,10 @@ class StoredPlan:
 
     def write_result(self, text: str) -> None:
         """Keeps the answer for good."""
-        write_file(os.path.join(self.path, "result.json"), text.encode())
+        self._write("result.json", text.encode())
+
+    def _write(self, name: str, data: bytes) -> None:
+        self._reserve.using(lambda: write_file(os.path.join(self.path, name), data))
 
 
 class Storage:
@@ -107,6 +115,8 @@ class Storage:
             raise StorageBusy(f"another agent uses the storage {root}") from None
         shutil.rmtree(self._files, ignore_errors=True)
         os.makedirs(self._files, mode=0o700, exist_ok=True)
+        self.reserve = Reserve(os.path.join(root, "reserve"))
+        self.reserve.fill()
         self.last_stamp = self._read_stamp()
         self._known = self._read_known()
         for plan in self.plans():
@@ -127,7 +137,7 @@ class Storage:
         for name in sorted((name for name in names if name.isdigit()), key=int):
             path = os.path.join(self._plans, name)
             try:
-                found.append(StoredPlan(path))
+                found.append(StoredPlan(path, self.reserve))
             except (OSError, ValueError, KeyError, TypeError):
                 shutil.rmtree(path, ignore_errors=True)
         return found
@@ -147,6 +157,18 @@ class Storage:
         output: bool = False,
     ) -> StoredPlan:
         """Keeps an accepted plan for good and remembers it and its stamp. ``patience``, ``output``: see `Delivered`."""
+        return self.reserve.using(lambda: self._add(id, body, signature, reply_to, stamp, patience, output))
+
+    def _add(
+        self,
+        id: str,
+        body: bytes,
+        signature: bytes | None,
+        reply_to: str | None,
+        stamp: int | None,
+        patience: float | None,
+        output: bool,
+    ) -> StoredPlan:
         number = int(time.time() * 10000)
         while True:
             path = os.path.join(self._plans, str(number))
@@ -169,13 +191,13 @@ class Storage:
             write_file(os.path.join(path, "plan.json"), json.dumps(data).encode())
             sync_folder(self._plans)
             if stamp is not None and stamp > (self.last_stamp or 0):
-                self.last_stamp = stamp
                 write_file(os.path.join(self._plans, "stamp"), str(stamp).encode())
+                self.last_stamp = stamp
             self._remember(identity(body))
         except OSError:
             shutil.rmtree(path, ignore_errors=True)  # not acknowledged, so it comes again
             raise
-        return StoredPlan(path)
+        return StoredPlan(path, self.reserve)
 
     def remove(self, plan: StoredPlan) -> None:
         """Forgets a plan whose answer has arrived; its id stays known."""
@@ -186,6 +208,7 @@ class Storage:
             except FileNotFoundError:
                 pass
         shutil.rmtree(plan.path, ignore_errors=True)
+        self.reserve.fill()
 
     def work_folder(self, id: str) -> str:
         """Where the working files of a plan belong. The folder is not made."""
@@ -210,16 +233,22 @@ class Storage:
         if id in self._known:
             return
         path = os.path.join(self._plans, "known")
-        self._known[id] = None
-        if len(self._known) > 2 * REMEMBERED:
-            self._known = dict.fromkeys(list(self._known)[-REMEMBERED:])
-            lines = "".join(json.dumps(item) + "\n" for item in self._known)
-            write_file(path, lines.encode())
+        if len(self._known) >= 2 * REMEMBERED:
+            kept = dict.fromkeys([*list(self._known)[1 - REMEMBERED :], id])
+            write_file(path, "".join(json.dumps(item) + "\n" for item in kept).encode())
+            self._known = kept
             return
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(id) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        with open(path, "ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                line = json.dumps(id).encode() + b"\n"
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(before)  # the next line would be none
+                raise
+        self._known[id] = None
 
 
 def identity(body: bytes) -> str:
