@@ -23,6 +23,8 @@ LONGEST_ID = 400
 #: Plans that parallel branches send at the same time may overtake each other: a new plan may be as much older than the
 #: newest. What was accepted before is known by its id, so nothing can be replayed in this time either. In stamps.
 OVERTAKING = 60 * 10_000
+#: Seconds between two attempts to keep room on the disk.
+_PAUSE = 5.0
 
 
 class Delay:
@@ -134,7 +136,11 @@ class Agent:
                 timeout = min(timeout, 1.0 if remaining is None else min(remaining, 1.0))
             if self._later and self._transport is not None:
                 timeout = min(timeout, max(0.0, min(self._later.values()) - time.monotonic()))
+            if lacking := self._running is None and self._storage.reserve.lacking:
+                timeout = min(timeout, _PAUSE)
             selector.select(timeout)
+        if lacking:
+            self._storage.reserve.fill()
         try:
             self._wake_in.recv(4096)
         except BlockingIOError:
