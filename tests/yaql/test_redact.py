@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import shlex
 import urllib.parse
 from typing import Any
 
@@ -18,7 +19,7 @@ from vetro.yaql.errors import LONGEST_MESSAGE, VetroError
 from vetro.yaql.redact import MASK, MOST, TOO_MANY, Secrets, current, running
 from vetro.yaql.values import FDict
 
-WORD = 'tr0ub4dor & "3"\\/+=é'
+WORD = 'tr0ub4dor & "3"\\/+=é<\'>'
 
 
 @pytest.mark.attack("secrets", "M1")
@@ -32,6 +33,13 @@ WORD = 'tr0ub4dor & "3"\\/+=é'
         urllib.parse.quote,
         urllib.parse.quote_plus,
         lambda text: f"postgres://user:{text}@host",
+        lambda text: urllib.parse.quote(text, safe="").lower(),
+        html.escape,
+        lambda text: html.escape(text, quote=False),
+        lambda text: html.escape(text).replace("&#x27;", "&apos;"),
+        lambda text: html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"),
+        shlex.quote,
+        lambda text: "'" + text.replace("'", "'\\''") + "'",
     ],
 )
 def test_texts_are_found_however_they_are_spelled(spelled: Any) -> None:

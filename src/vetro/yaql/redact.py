@@ -2,7 +2,8 @@
 
 Values stay plain text: packages compute with them, and what they make of them (a connection string, a script, a
 template) holds them. So what leaves a run for people (errors, reports, log lines, plans) is searched for the texts
-that a property, an argument or a store called secret, as they are and as JSON, Python, URLs and Base64 write them.
+that a property, an argument or a store called secret, as they are and as JSON, Python, pages, shells, URLs and Base64
+write them.
 docs/decisions/0013-secrets-by-value.md says why.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import collections.abc as abc
+import html
 import json
 import re
 import threading
@@ -198,17 +200,24 @@ def _mapping_like(value: Mapping[Any, Any], made: dict[Any, Any]) -> Mapping[Any
 
 
 def _spellings(text: str) -> Iterator[str]:
-    """How a text stands in others: as it is, escaped, in URLs and in Base64."""
+    """How a text stands in others: as it is, escaped, in pages, command lines and URLs, and in Base64."""
     yield text
     yield text.strip()
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     yield repr(text)[1:-1]
+    for quotes in (True, False):
+        yield html.escape(text, quotes)
+    yield html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")  # as other languages write them
+    yield html.escape(text).replace("&#x27;", "&apos;")
+    yield text.replace("'", "'\"'\"'")
+    yield text.replace("'", "'\\''")
     data = text.encode("utf-8", "surrogatepass")
     in_urls = "".join(chr(byte) if byte in _PLAIN_IN_URLS else f"%{byte:02X}" for byte in data)
     yield in_urls
     yield in_urls.replace("%2F", "/")
     yield in_urls.replace("%20", "+")
+    yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), in_urls)
     for before in range(3):
         form = base64_form(data, before)
         yield form

@@ -102,14 +102,24 @@ class Town:
                 for states in cloud.resources_of(self.owner).values()
                 for state in states
             }
-            driver: Any = cloud.driver
+            servers = cloud.servers(self.owner)
             return {
                 "resources": made,
-                "servers": {server.id: (server.name, server.status) for server in cloud.servers(self.owner)},
-                "scripts": [(sent.server, sent.name) for sent in driver.plans(self.owner)],
-                "started": list(driver.started()),
+                "servers": {server.id: (server.name, server.status) for server in servers},
+                "scripts": self.scripts(cloud),
+                "starts": self.starts(cloud),
                 "objects": self.objects(),
             }
+
+    def scripts(self, cloud: StackCloud) -> dict[Any, tuple[str, str]]:
+        """What ran until now, in its order, each under a key of its own: its server, its plan."""
+        driver: Any = cloud.driver
+        return dict(enumerate((sent.server, sent.name) for sent in driver.plans(self.owner)))
+
+    def starts(self, cloud: StackCloud) -> dict[Any, str]:
+        """Each start of a server until now, under a key of its own: the server's id."""
+        driver: Any = cloud.driver
+        return dict(enumerate(driver.started()))
 
     def end(self, number: int, status: str = "ERROR") -> None:
         """Servers end by themselves."""
@@ -159,7 +169,7 @@ def _done(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
             continue
         differing = sorted(key for key in {*old[1], *new[1]} if old[1].get(key) != new[1].get(key))
         resources[name] = ("changed" if old[0] == new[0] else "replaced", differing)
-    started = dict.fromkeys(after["started"][len(before["started"]) :])
+    started = dict.fromkeys(id for key, id in after["starts"].items() if key not in before["starts"])
     servers = [
         (before["servers"][id][0], "stopped" if before["servers"][id][1] == "SHUTOFF" else "ended")
         for id in started
@@ -168,7 +178,7 @@ def _done(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return {
         "resources": resources,
         "servers": servers,
-        "scripts": after["scripts"][len(before["scripts"]) :],
+        "scripts": [ran for key, ran in after["scripts"].items() if key not in before["scripts"]],
         "objects": [item.as_json() for item in diff(before["objects"], after["objects"])],
     }
 
@@ -202,12 +212,16 @@ def _change(town: Town, chance: random.Random) -> Callable[[list[dict[str, Any]]
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_planned_is_what_is_done(town: Town, seed: int) -> None:
-    chance = random.Random(seed)
+    live(town, random.Random(seed), STEPS)
+
+
+def live(town: Town, chance: random.Random, steps: int) -> None:
+    """A history by chance: of each step it was planned what is done."""
     said, done = town.planned_and_done(
         town.draft(lambda services: services.extend([town.shop(), town.shop(uses="shop-1"), town.shop(text="c")]))
     )
     assert said == done
-    for _ in range(STEPS):
+    for _ in range(steps):
         for _ in range(chance.randrange(3)):
             town.end(chance.randrange(9), chance.choice(("ERROR", "ERROR", "SHUTOFF")))
         if chance.randrange(3) == 0 and town.objects()["applications"]:

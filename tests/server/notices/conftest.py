@@ -56,13 +56,20 @@ class Notices:
         service.add_rule(self.caller, made["id"], least=least, kinds=kinds)
         return str(made["id"])
 
-    def task(self, kind: str = "deploy", state: str = "done", environment: Any = None, **fields: Any) -> Task:
+    def task(
+        self,
+        kind: str = "deploy",
+        state: str = "done",
+        environment: Any = None,
+        error_text: str = "the box is broken",
+        **fields: Any,
+    ) -> Task:
         """A task of the environment that has ended so."""
         row = environment or self.environment
         task = Task.objects.create(
             project_id=row.project_id, user_id="u", environment_id=row.id, kind=kind, state="running", spec={}, **fields
         )
-        error = {"message": "the box is broken"} if state == "failed" else None
+        error = {"message": error_text} if state == "failed" else None
         with transaction.atomic():
             completion.close(task, Outcome(state, model={"Objects": None}, error=error))  # type: ignore[arg-type]
         return task

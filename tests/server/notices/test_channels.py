@@ -285,6 +285,10 @@ def test_mattermost_gets_text_that_calls_nobody(notices: Notices, receiver: WebR
     chat(notices, receiver, form="mattermost")
     notices.task()
     deliver()
+    notices.task(state="failed", error_text="![x](http://evil.example/a.png) @all <b>")
+    deliver()
+    (failed,) = json.loads(receiver.posts[1][2])["attachments"]
+    assert "\\!\\[x\\]\\(http" in failed["text"] and "\\<b\\>" in failed["text"] and "@all" not in failed["text"]
     (shown,) = json.loads(receiver.posts[0][2])["attachments"]
     assert "@all" not in shown["title"] and shown["title"].replace("\u200b", "") == "Environment '@all' is deployed"
 

@@ -8,7 +8,7 @@ What a plan says:
              "resources": [{"name", "type", "what": created|changed|replaced|deleted,
                             "properties": [names that differ]}]}],
  "servers": [{"id", "name", "was": stopped|ended}],   those that are there and are started; several at once
- "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in the order in which they would run
+ "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in their order within a server
  "no_way_back": [texts],   servers that would be gone and that the cloud could not bring back, where there are some
  "unused": [texts],     values of the model that no class declares, where there are some
  "unknown": [texts]}   what is only known when it really happens

@@ -16,6 +16,8 @@ FORMS: Final = (SLACK, MATTERMOST, TEMPLATE)
 #: What templates may name.
 PLACES: Final = ("title", "text", "link", "level", "kind", "project", "environment", "at")
 _PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+#: What is more than itself in Markdown: a name that somebody gave is no link, picture or heading.
+_MARKS = re.compile(r"[\\\[\]()!*_`~<>#|]")
 _COLOURS = {"info": "#2e7d32", "warning": "#ed8b00", "error": "#c62828"}
 #: Characters of a template, and levels of its lists and objects.
 _MOST, _DEEPEST = 8000, 50
@@ -61,7 +63,7 @@ def _slack(message: Message) -> dict[str, Any]:
 
 
 def _mattermost(message: Message) -> dict[str, Any]:
-    text = "\n".join(_quiet(line) for line in message.lines)
+    text = "\n".join(_MARKS.sub(r"\\\g<0>", _quiet(line)) for line in message.lines)
     found = {"fallback": _quiet(message.title), "color": _colour(message), "title": _quiet(message.title), "text": text}
     if message.link:
         found["title_link"] = message.link
