@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,8 @@ from tests.agent.agentworld import (
 from tests.agent.rawpeer import RawPeer
 from vetro.agent.errors import ChannelClosed, ChannelStoreError, MessageInvalid
 from vetro.agent.sockets import SocketChannel, channel_folder
+from vetro.clouds.drivers import agent_sockets
+from vetro.clouds.drivers.errors import HelperAway, HostFailed
 from vetro.clouds.interface import NotFound, Owner
 from vetro.clouds.messages import Channel, Message
 
@@ -197,6 +200,21 @@ def test_a_server_folder_that_is_made_anew_is_served_again(
     socket_folder.mkdir()
     make_agent()
     assert call(channel, body_plan("return 1"))["Body"] == 1
+
+
+def test_who_opens_sockets_may_be_away_for_a_while(tmp_path: Path, make_agent: MakeAgent, socket_folder: Path) -> None:
+    """As a cloud helper that is started anew, or finds the server gone."""
+    errors: list[Exception] = [HelperAway("it is away"), HostFailed("no such folder"), NotFound("no such server")]
+
+    def listen(queue: str, folder: Path) -> tuple[Any, int]:
+        if errors:
+            raise errors.pop()
+        return agent_sockets.listen(folder)
+
+    channel = SocketChannel(tmp_path / "cloud", OWNER, {QUEUE: socket_folder}, listen)
+    make_agent()
+    assert call(channel, body_plan("return 7"))["Body"] == 7 and not errors
+    channel.close()
 
 
 def test_long_paths(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from vetro.agent.limits import MOST_HELD
 from vetro.agent.peer import Peer, Refused
 from vetro.agent.store import QueueStore
 from vetro.clouds.drivers.agent_sockets import SOCKET, stands
+from vetro.clouds.errors import CloudError
 from vetro.clouds.kind_protocols import Listen
 
 log = logging.getLogger(__name__)
@@ -106,7 +107,7 @@ class Hub:
                     self._tick()
                 except ChannelClosed:
                     return
-                except (ChannelStoreError, OSError):
+                except (ChannelStoreError, CloudError, OSError):
                     log.exception("the channel to the servers has a problem; it goes on")
                     time.sleep(POLL)  # a full disk must not turn into a busy loop
         finally:
@@ -169,7 +170,7 @@ class Hub:
             if queue not in self._listeners:
                 try:
                     self._listen(queue, folder)
-                except OSError as error:
+                except (OSError, CloudError) as error:  # whoever makes sockets may be away, or the server gone
                     missing = True
                     log.debug("the socket of %s cannot be opened yet: %s", queue, error)
         return missing

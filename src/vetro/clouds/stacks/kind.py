@@ -142,20 +142,22 @@ class GuestKind(DriverKind[SettingsT]):
     def lacks(self, settings: SettingsT, place: Place) -> Lack | None:
         """See `CloudKind.lacks`: what is `missing`, and room for servers."""
         from vetro.clouds.drivers.programs import room_missing
-        from vetro.clouds.images.store import ImageStore
 
-        images = place.images or ImageStore()
-        found = self.missing(images) or room_missing(place.directory)
+        found = self.missing(_images(place)) or room_missing(place.directory)
         return None if found is None else Lack(found, BUILD_IMAGE if found == NO_IMAGE else None)
 
     def image_names(self, place: Place) -> frozenset[str]:
         """What the images are called that its servers start from: little work. Raises `HelperAway`."""
-        from vetro.clouds.images.store import ImageStore
-
-        return (place.images or ImageStore()).names()
+        return _images(place).names()
 
     def builds(self, place: Place) -> BuildsImages:
         """Whoever builds the images that its servers start from."""
         from vetro.clouds.images.building import Builds  # many modules, for who builds one only
 
         return Builds(place.images)
+
+
+def _images(place: Place) -> ImageStore:
+    from vetro.clouds.images.store import ImageStore  # as above
+
+    return place.images or ImageStore()
