@@ -15,7 +15,7 @@ from vetro.packages.files import DirectoryTree, MemoryTree
 from vetro.packages.hot.package_files import build_template, title_cased
 from vetro.packages.load import open_package
 from vetro.packages.manifest import parse_manifest
-from vetro.packages.plugin import MAX_PICTURE
+from vetro.packages.pictures import MAX_PICTURE
 from vetro.packages.scaffold import full_name_of, skeleton
 
 

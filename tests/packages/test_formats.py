@@ -15,7 +15,8 @@ from vetro.packages.files import MemoryTree
 from vetro.packages.formats import FormatRegistry
 from vetro.packages.manifest import parse_format
 from vetro.packages.package import LoadedPackage
-from vetro.packages.plugin import ENTRY_POINT_GROUP, MAX_PICTURE, Package, PackageBase
+from vetro.packages.pictures import MAX_PICTURE
+from vetro.packages.plugin import ENTRY_POINT_GROUP, Package, PackageBase
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

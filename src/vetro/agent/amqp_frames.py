@@ -85,7 +85,7 @@ class Reception:
         self.held = max(0, self.held - size)
 
     def frames(self, connection: Any, callback: Callable[..., None]) -> Callable[[tuple[int, int, bytes]], bool]:
-        """A handler of frames as `amqp.Connection` takes it: True when something was complete."""
+        """A handler of frames as ``amqp.Connection`` takes it: True when something was complete."""
         contents: dict[int, Incoming] = {}
         self.held = 0
 

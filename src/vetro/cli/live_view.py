@@ -1,4 +1,4 @@
-"""The live view of a task: what each component last reported, what it waits for, and since when.
+"""The progress of a task in the terminal, live: what each component last reported, what it waits for, and since when.
 
 On a terminal a tree that changes in place; elsewhere a line a report, as in a log file.
 """

@@ -20,7 +20,7 @@ from vetro.model.header import parse_type_text
 from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.muranopl.errors import DeclarationError
 
-#: `forms.max_implementations`: classes a picker shows at once; more by search.
+#: ``forms.max_implementations``: classes a picker shows at once; more by search.
 MAX_IMPLEMENTATIONS: Final = 100
 _KEPT: Final = 2048
 

@@ -23,7 +23,8 @@ class Lists(Protocol):
 
 
 def rows(cloud: Lists, owner: Owner, source: str, region: str | None) -> list[Any]:
-    """The list ``source`` (a method of `surroundings.Cloud`), plain data; ``region`` None: the home region.
+    """The list ``source`` (a method of `vetro.forms.dynamic.environment.Cloud`), plain data; ``region`` None: the home
+    region.
 
     Raises `KeyError` for a source that there is not, and what the cloud raises.
     """

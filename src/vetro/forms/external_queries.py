@@ -1,4 +1,4 @@
-"""What definitions want to know of the outside, asked of the process that asked the task process (`forms.asked`)."""
+"""What definitions want to know of the outside, asked of the process that asked the task process."""
 
 from __future__ import annotations
 

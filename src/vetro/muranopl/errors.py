@@ -20,7 +20,7 @@ SHOWN_TEXT = 4000
 
 
 class MuranoError(VetroError):
-    """Root of the language's own errors. ``position`` is a `declarations.Position` where one is known."""
+    """Root of the language's own errors. ``position`` is a `expressions.Position` where one is known."""
 
     code = "MPL000"
     position: Any = None

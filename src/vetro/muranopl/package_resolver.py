@@ -83,7 +83,7 @@ class _Versions:
 class PackageResolver:
     """Chooses package versions for one session.
 
-    ``fixations`` are the versions that earlier deployments used (`SystemData.Packages`, SEMANTICS 11.1): they are
+    ``fixations`` are the versions that earlier deployments used (``SystemData.Packages``, SEMANTICS 11.1): they are
     preferred to newer ones wherever a spec allows them. Every choice made here is preferred from then on, too.
     """
 

@@ -1,4 +1,4 @@
-"""`Lock`: which archives an environment was deployed with, and why these: the document `environment.lock`.
+"""`Lock`: which archives an environment was deployed with, and why these: the document ``environment.lock``.
 
 It names no environment and no object: the same packages chosen for the same reasons give the same lock on every
 installation. Its SHA-256 stands for it. `vetro.muranopl.package_resolver` chooses; here is written what it chose.

@@ -18,12 +18,9 @@ from vetro.packages.archive import archive_tree
 from vetro.packages.errors import PackageError
 from vetro.packages.files import DirectoryTree, FileTree
 from vetro.packages.paths import inner_path
+from vetro.packages.pictures import check_picture
 
 ENTRY_POINT_GROUP = "io.murano.plugins.packages"
-
-#: Pictures are PNG, JPEG or GIF by content and at most this long (PACKAGES 1).
-MAX_PICTURE = 500 * 1024
-_PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 
 
 class Package(ABC):
@@ -239,19 +236,6 @@ class PackageBase(Package):
             ) from None
         check_picture(data, self._files.file_id(path))
         return data
-
-
-def check_picture(data: bytes, file: str) -> None:
-    """Refuses what is no picture or too long (PACKAGES 1). Raises `PackageError`."""
-    if len(data) > MAX_PICTURE:
-        raise PackageError(
-            Text("{file}: the picture has {data} KiB", file=file, data=len(data) // 1024),
-            hint=Text("at most {max_picture} KiB are allowed", max_picture=MAX_PICTURE // 1024),
-        )
-    if not data.startswith(_PICTURES):
-        raise PackageError(
-            Text("{file}: not a PNG, JPEG or GIF picture", file=file), hint=Text("its content counts, not its name")
-        )
 
 
 def resource_path(name: str) -> str:

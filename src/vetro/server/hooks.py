@@ -1,7 +1,7 @@
 """`Hook`: how an app of the service calls those above it, which it does not import.
 
 The app below has the hook, in its module ``hooks``, and says there when it calls it and with what. Apps above register
-functions when Django starts (`AppConfig.ready`), so every process has all of them.
+functions when Django starts (``AppConfig.ready``), so every process has all of them.
 """
 
 from __future__ import annotations

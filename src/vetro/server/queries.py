@@ -2,9 +2,9 @@
 
 Django's cursors convert, wrap and record each statement, which on SQLite costs more than the statement itself: a
 project's limits or the number of its tasks take 4 µs here and 370 to 700 by its ORM, and a whole request some 3 ms
-(`benchmarks.service`). These hand it to the connection that Django keeps, so they see the transaction at hand and raise
-the same errors. Statements have ``%s`` for values and ``%%`` for a percent sign, as everywhere in Django. What is asked
-seldom goes by the ORM.
+(``benchmarks.service``). These hand it to the connection that Django keeps, so they see the transaction at hand and
+raise the same errors. Statements have ``%s`` for values and ``%%`` for a percent sign, as everywhere in Django.
+What is asked seldom goes by the ORM.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every class has a ``kind`` (the vocabulary of the conformance cases), a stable ``code`` that `docs/errors.md` lists,
 and ``aliases``: dotted names of the retired engine under which packages catch it (SEMANTICS 10.6). Host exceptions
-raised by function bodies (`KeyError`, `ValueError`…) pass through unchanged; `describe_host_error` classifies them.
+raised by function bodies (`KeyError`, `ValueError`…) pass through unchanged; `kind_of` classifies them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.taskworld import NATIVES
 from vetro.engine.query.sandboxed_worker import walled
-from vetro.engine.task import frames
+from vetro.engine.task import messages
 from vetro.engine.task.launcher import Launcher, LauncherError
 
 SETTINGS: dict[str, Any] = {"path": [str(NATIVES)], "answering": ["echo=walled_natives:echo"]}
@@ -36,7 +36,7 @@ def test_it_answers_until_nobody_asks(launcher: Launcher) -> None:
         assert said(process, b"two") == b"two"
         process.stream.shutdown(1)
         end = process.wait(30)
-    assert end is not None and end.status == frames.FINE
+    assert end is not None and end.status == messages.FINE
 
 
 def test_it_reads_what_is_named(launcher: Launcher, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_it_reads_what_is_named(launcher: Launcher, tmp_path: Path) -> None:
         assert said(process, os.fsencode(tmp_path / "b")) == b"PermissionError"
 
 
-@pytest.mark.parametrize(("what", "status"), [(b"memory", frames.OUT_OF_MEMORY), (b"fail", frames.DEFECT)])
+@pytest.mark.parametrize(("what", "status"), [(b"memory", messages.OUT_OF_MEMORY), (b"fail", messages.DEFECT)])
 def test_what_fails_closes_the_pipe(launcher: Launcher, what: bytes, status: int) -> None:
     with walled(launcher, "echo", **BUDGET) as process:
         assert said(process, what) == b""

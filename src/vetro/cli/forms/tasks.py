@@ -34,7 +34,8 @@ class FormTasks(Asked):
         return self._ask(kind, dict(model or {}), **more)
 
     def definition(self, text: str, origin: str, outside: Callable[[Any], Any]) -> DefinitionTask:
-        """What answers questions about a definition; ``outside`` performs what it wants to know (`forms.asked`)."""
+        """What answers questions about a definition; ``outside`` performs what it wants to know of the world
+        (`vetro.forms.external_queries`)."""
         made = DefinitionTask(self._conversation, text, origin, outside)
         self._talks.append(made)
         return made

@@ -1,4 +1,4 @@
-"""Running the host's own tools (`ip`, `nft`, `mkfs.ext4`…): no shell, English messages, errors with their reason."""
+"""Running the host's own tools (`ip`, `nft`, ``mkfs.ext4``…): no shell, English messages, errors with their reason."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""First steps of a server: network, name, keys, and once in its life what its user data says.
+"""First steps of a server: network, name, SSH keys, and once in its life what its user data says.
 
 Runs as root in the guest (Python 3.9 or later, standard library only), mounted read-only at `SEED` beside
 ``server.json``, which the host wrote: ``{"id", "hostname", "nics", "keys", "environment", "steps"}``; the host has

@@ -341,7 +341,7 @@ class NspawnDriver(GuestDriver[NspawnServer]):
         return found
 
     def _owned(self, attached: Sequence[VolumeSpec], own: bool, uid: int) -> list[supervisor.Volume]:
-        """As the server's keeper mounts them. ``own``: the server has a range of ids of its own, as of ``uid``."""
+        """As the server's supervisor mounts them. ``own``: the server has a range of ids of its own, as of ``uid``."""
         return [
             {
                 "name": _device(volume), "title": volume.name, "image": str(self._volume(volume.id)),

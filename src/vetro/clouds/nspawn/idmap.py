@@ -1,7 +1,7 @@
 """Shows a tree with its owners moved to another range of ids: an id-mapped mount of the kernel (5.12, overlay 5.19).
 
 So one image on disk serves servers that have a range of ids each. A program that uses the standard library only, since
-it forks and runs in a keeper's mount namespace: ``idmap.py TREE FROM TO TARGET [writable]``; without TARGET it only
+it forks and runs in a supervisor's mount namespace: ``idmap.py TREE FROM TO TARGET [writable]``; without TARGET it only
 tries.
 """
 

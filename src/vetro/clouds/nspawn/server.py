@@ -128,7 +128,7 @@ class NspawnServer:
         agent: Path | None,
         attached: Sequence[supervisor.Volume] = (),
     ) -> None:
-        """Writes what the keeper needs to start it. The seed and the tree are there already."""
+        """Writes what the supervisor needs to start it. The seed and the tree are there already."""
         root = self.folder / "disk" / "root"
         argv = [
             "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--settings=no", "--boot",
@@ -186,7 +186,7 @@ class NspawnServer:
         launch = load(self.folder / "launch.json")
         if spec is None or launch is None:
             raise ServerBootFailed(f"there is no server {self.id} on this machine")
-        self.end()  # what a killed keeper left
+        self.end()  # what a killed supervisor left
         launch["enter"] = self.cgroup.create()
         launch["groups"] = [str(path) for path in self.cgroup.folders()]
         save(self.folder / "launch.json", launch)
@@ -194,10 +194,10 @@ class NspawnServer:
         for name in ("running.json", "ended.json"):
             (self.folder / name).unlink(missing_ok=True)
         save(self.folder / "wanted.json", "ACTIVE")
-        keepers = self._cgroups.group(f"vetro-{self.cloud}", "keepers").create()
-        # The keeper gets a session and a control group of its own: it outlives us and whatever we are stopped with.
+        groups = self._cgroups.group(f"vetro-{self.cloud}", "keepers").create()
+        # The supervisor gets a session and a control group of its own: it outlives us and whatever we are stopped with.
         # 0 is who writes: in a shell of a shell, $$ would be the outer one.
-        step_in = "".join(f"echo 0 > {_quoted(path)} 2>/dev/null; " for path in keepers)
+        step_in = "".join(f"echo 0 > {_quoted(path)} 2>/dev/null; " for path in groups)
         program = ["unshare", "--mount", "--propagation", "private", sys.executable, "-I", "-S"]
         words = " ".join(_quoted(word) for word in [*program, str(supervisor.__file__), str(self.folder)])
         log, mounts = _quoted(str(self.folder / "keeper.log")), f"{supervisor.MACHINE}</proc/self/ns/mnt"
@@ -275,12 +275,12 @@ class NspawnServer:
 
         None where it does not run: its next start does it. Raises `HostFailed`.
         """
-        keeper = self._running("keeper")
-        if keeper is None:
+        process = self._running("keeper")
+        if process is None:
             return None
         # In a session of its own: who ends us must not leave a server that stands still.
         program = [sys.executable, "-I", "-S", str(subvolumes.__file__), str(self.folder), *words]
-        said = run(["setsid", "--wait", "nsenter", f"--mount=/proc/{keeper.pid}/ns/mnt", *program])
+        said = run(["setsid", "--wait", "nsenter", f"--mount=/proc/{process.pid}/ns/mnt", *program])
         return float(said)
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -344,10 +344,10 @@ class NspawnServer:
         return False
 
     def _volume(self, *words: str) -> None:
-        keeper = self._running("keeper")
-        assert keeper is not None
+        process = self._running("keeper")
+        assert process is not None
         program = [sys.executable, "-I", "-S", str(volumes.__file__), words[0], str(self.folder), *words[1:]]
-        run(["nsenter", f"--mount=/proc/{keeper.pid}/ns/mnt", *program])
+        run(["nsenter", f"--mount=/proc/{process.pid}/ns/mnt", *program])
 
     def rewire(self, nics: Sequence[supervisor.Nic], gone: Sequence[NicSpec]) -> None:
         """Connects further interfaces and takes others away, while it runs or for its next start."""

@@ -1,9 +1,9 @@
 """The process that stays beside one nspawn server: mounts its disk, starts it, keeps its console log small, tidies up.
 
-A program of its own (`python -I -S keeper.py FOLDER`) that uses the standard library only, so that it is small and does
-not depend on the process that started it. It runs in a mount namespace of its own: the server's mounts end with it and
-the host never sees them. ``FOLDER/launch.json`` says what to do (`Launch`); it writes ``running.json`` (who runs),
-``console.log`` and, at the end, ``ended.json``: ``{"status": …, "at": …}`` or ``{"error": …, "at": …}``.
+A program of its own (`python -I -S supervisor.py FOLDER`) that uses the standard library only, so that it is small and
+does not depend on the process that started it. It runs in a mount namespace of its own: the server's mounts end with
+it and the host never sees them. ``FOLDER/launch.json`` says what to do (`Launch`); it writes ``running.json`` (who
+runs), ``console.log`` and, at the end, ``ended.json``: ``{"status": …, "at": …}`` or ``{"error": …, "at": …}``.
 """
 
 from __future__ import annotations

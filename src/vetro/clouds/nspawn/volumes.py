@@ -1,13 +1,13 @@
 """Data volumes of a server: file systems in files of this machine, which the server sees below `/run/vetro-volumes`.
 
 A kernel lets no user namespace mount disks, so it is done for the server: a volume is mounted in the mount namespace of
-its keeper, with owners moved to the server's own range of ids, and a copy of that mount goes into the server. On the
-volume owners are as without any range, so the next server, with another one, finds its files again.
+its supervisor, with owners moved to the server's own range of ids, and a copy of that mount goes into the server. On
+the volume owners are as without any range, so the next server, with another one, finds its files again.
 
-A program that uses the standard library only, run in the keeper's mount namespace: ``volumes.py mount FOLDER`` mounts
-those of ``FOLDER/launch.json``, ``attach FOLDER NAME LEADER`` brings one into a running server. Each may run again.
-Nothing takes a volume away from a running server: what a server had when it started is locked in its namespace, also
-for us. The server is started again without it.
+A program that uses the standard library only, run in the supervisor's mount namespace: ``volumes.py mount FOLDER``
+mounts those of ``FOLDER/launch.json``, ``attach FOLDER NAME LEADER`` brings one into a running server. Each may run
+again. Nothing takes a volume away from a running server: what a server had when it started is locked in its
+namespace, also for us. The server is started again without it.
 """
 
 from __future__ import annotations

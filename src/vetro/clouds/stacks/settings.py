@@ -20,7 +20,7 @@ class SettingInvalid(CloudError):
 class StackSettings:
     """Settings of a cloud. The defaults are what a newcomer gets."""
 
-    #: The name by which the home region '' is known besides (`engine.home_region`).
+    #: The name by which the home region '' is known besides (``engine.home_region``).
     home_region: str = ""
     #: Regions besides the home region ''.
     regions: Sequence[str] = ()

@@ -16,7 +16,7 @@ from vetro.engine.host.dry_run import Rehearsal
 from vetro.engine.host.forker import die_with, serve
 from vetro.engine.host.frame_server import Service
 from vetro.engine.host.performer import EffectsHost
-from vetro.engine.task import interrupts
+from vetro.engine.task import sigint
 from vetro.frames import Decoder, FrameError, encode, read
 
 
@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--cloud", default="")
     options = parser.parse_args()
     die_with(options.parent)
-    interrupts.ignored()  # the worker cancels in order
+    sigint.ignored()  # the worker cancels in order
     os.set_inheritable(options.control, False)
     fd = serve(options.control, options.cloud)
     return 0 if fd is None else serve_worker(fd)

@@ -20,7 +20,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from vetro.clouds import kinds
-from vetro.engine.task import interrupts
+from vetro.engine.task import sigint
 from vetro.engine.worker.ports import HostUnavailable
 from vetro.packages.extensions import ENTRY_POINT_GROUP
 
@@ -183,7 +183,7 @@ class HostForker:
 
 
 def _spawn(command: list[str], control: int) -> subprocess.Popen[bytes]:
-    with interrupts.held_back():
+    with sigint.held_back():
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(control,), env=environment())
 
 

@@ -1,4 +1,4 @@
-"""Speaks frames for an `EffectsHost` (`vetro.engine.task.frames`): in its own process, or on a thread."""
+"""Speaks frames for an `EffectsHost` (`vetro.engine.task.messages`): in its own process, or on a thread."""
 
 from __future__ import annotations
 

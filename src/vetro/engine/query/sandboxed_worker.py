@@ -4,7 +4,7 @@ For layers above that read what strangers made: archives, forms, pictures. They 
 (`answering` of `Launcher`), which gets the `Installation` and gives a function of the pipe's descriptor; that one runs
 inside. No package is loaded for it, and it has no effects: the pipe is all that it has.
 
-Frames (`vetro.engine.task.frames`): ``{"t": "walled", "name", "readable", "memory_mib", "cpu_seconds"}`` goes in,
+Frames (`vetro.engine.task.messages`): ``{"t": "walled", "name", "readable", "memory_mib", "cpu_seconds"}`` goes in,
 ``{"t": "inside", "layers"}`` or ``{"t": "failed", "error"}`` comes out. After ``inside`` the pipe belongs to the two.
 """
 

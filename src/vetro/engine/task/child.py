@@ -18,7 +18,7 @@ from vetro.engine.failure import describe
 from vetro.engine.installation import Installation
 from vetro.engine.sandbox import Confinement, Layer, enter, kernel
 from vetro.engine.task.cpu_budget import CpuBudget
-from vetro.engine.task.frames import DEFECT, DISCONNECTED, FINE, MOST_DIGITS, OUT_OF_MEMORY
+from vetro.engine.task.messages import DEFECT, DISCONNECTED, FINE, MOST_DIGITS, OUT_OF_MEMORY
 from vetro.engine.task.method_spans import MethodSpans
 from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects

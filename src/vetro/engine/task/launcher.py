@@ -1,6 +1,6 @@
 """`Launcher` starts task processes (`TaskProcess`) for the worker.
 
-The sequence of frames (`vetro.engine.task.frames`) on the pipe of a task:
+The sequence of frames (`vetro.engine.task.messages`) on the pipe of a task:
 
 1. The worker sends ``{"t": "task", "task": task.as_json()}`` (the fields of the task may also stand beside ``t``).
    With ``"spans": true`` the process tells before its last frame when methods ran: ``{"t": "spans", "spans"}``.
@@ -33,8 +33,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from vetro.engine.task import interrupts
-from vetro.engine.task.frames import MOST_DIGITS
+from vetro.engine.task import sigint
+from vetro.engine.task.messages import MOST_DIGITS
 from vetro.engine.task.process import Exit, TaskProcess, TaskProcessEnded
 from vetro.engine.version import code
 from vetro.yaql.errors import VetroError
@@ -150,7 +150,7 @@ class Launcher:
                 for value in values:
                     command += [option, value]
             try:
-                with interrupts.held_back():
+                with sigint.held_back():
                     self._process = subprocess.Popen(
                         command,
                         stdin=subprocess.DEVNULL,

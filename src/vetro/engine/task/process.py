@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from vetro.engine.task.frames import DEFECT, DISCONNECTED, FINE, OUT_OF_MEMORY
+from vetro.engine.task.messages import DEFECT, DISCONNECTED, FINE, OUT_OF_MEMORY
 from vetro.frames import Decoder, encode
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.yaql.errors import VetroError

@@ -15,7 +15,7 @@ import os
 import resource
 import sys
 
-from vetro.engine.task import interrupts
+from vetro.engine.task import sigint
 
 #: Bytes of stack of the task processes: room for `vetro.muranopl.runtime.stacks.RECURSION_LIMIT` frames of every kind.
 STACK = 64 << 20
@@ -34,7 +34,7 @@ def with_large_stack() -> None:
 def main(arguments: list[str]) -> int:
     """Runs the zygote until its launcher is gone; the exit status."""
     # Ctrl-C in a terminal goes to the whole group: whether tasks end is the launcher's decision.
-    interrupts.ignored()
+    sigint.ignored()
     parser = argparse.ArgumentParser(prog="vetro.engine.task.zygote")
     parser.add_argument("--control", type=int, required=True)
     parser.add_argument("--cache")

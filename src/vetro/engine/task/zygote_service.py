@@ -15,7 +15,7 @@ from typing import Any
 
 from vetro.engine.installation import Installation, prepare
 from vetro.engine.sandbox import Confinement, leave_network
-from vetro.engine.task import child, frames
+from vetro.engine.task import child, messages
 from vetro.engine.version import code
 
 #: Bytes of a request; it is just a word.
@@ -166,7 +166,7 @@ def _say(channel: socket.socket, message: dict[str, Any]) -> None:
 
 def _become_task(pipe: int, zygote: int, installation: Installation, confinement: Confinement) -> None:
     """The life of the child; never returns."""
-    status = frames.DEFECT
+    status = messages.DEFECT
     try:
         confinement.parent = zygote
         status = child.main(pipe, installation, confinement)

@@ -65,7 +65,7 @@ class ProcessLauncher(Protocol):
 
 
 class HostPort(Protocol):
-    """An effects host: `vetro.engine.host.HostProcess`, or one that a test makes."""
+    """An effects host: `vetro.engine.host.process.HostProcess`, or one that a test makes."""
 
     def start(self) -> None:
         """Starts it (again, when it died). Raises `HostUnavailable`."""

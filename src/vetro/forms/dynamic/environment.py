@@ -1,4 +1,4 @@
-"""What a definition needs from outside: the package it belongs to, a cloud, the catalog, chance and time.
+"""What a definition needs from outside: the package it belongs to, a cloud, the catalog, randomness and time.
 
 Everything is injected; nothing in here opens a connection. Rows are plain mappings with the keys named below; keys
 that are not named are ignored. Any method may raise `ChoicesUnavailable`: the field then says so and nothing else

@@ -1,4 +1,4 @@
-"""What can go wrong with a UI definition. Authors get the message with its place; people get `VetroError.civil`."""
+"""What can go wrong with a UI definition. Authors get the message with its place; people get their ``civil``."""
 
 from __future__ import annotations
 

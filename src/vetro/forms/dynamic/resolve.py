@@ -1,4 +1,4 @@
-"""Fields as they are now: every attribute evaluated, choices read."""
+"""Fields as they are now: every attribute evaluated, choices read, hidden fields found."""
 
 from __future__ import annotations
 

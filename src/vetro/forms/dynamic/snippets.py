@@ -40,7 +40,7 @@ class Reader:
         self.problems: list[Diagnostic] = []
         #: Whether errors are noted and reading goes on, as `check` wants it.
         self.collect = collect
-        #: Scope in which expressions are tried, made by `softening.trial`.
+        #: Scope in which expressions are tried, made by `plain_texts.trial`.
         self.trial: Env | None = None
         self._memo: dict[str, Any] = {}
 

@@ -76,7 +76,7 @@ class Secrets:
 
     @method("randomPassword", params=(Param("length", Type.INT, 24),), static=True)
     def random_password(cx: Any, length: int = 24) -> str:
-        """Letters and digits from the host's source of chance; of 24 a guess takes 2^138 trials.
+        """Letters and digits from the host's source of randomness; of 24 a guess takes 2^138 trials.
 
         No program or URL takes any of them for something else. Messages show dots in its place. Raises `ValueError`
         for fewer than 12 or more than 128.

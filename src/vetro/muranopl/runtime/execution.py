@@ -1,4 +1,4 @@
-"""`MuranoExecution`: budgets, clock and chance of a session, and the trap that serves locks, time and cancellation."""
+"""`MuranoExecution`: budgets, clock, randomness of a session, and the trap that serves locks, time, cancellation."""
 
 from __future__ import annotations
 

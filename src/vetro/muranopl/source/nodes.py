@@ -1,7 +1,7 @@
 """YAML text -> trees of nodes that know where they stand.
 
 libyaml composes the nodes (PyYAML's pure loader where libyaml is missing); the classes are PyYAML's own, so that
-reading a file costs one object a node. What differs from `yaml.compose`: ``tag`` of a scalar tells how it was written
+reading a file costs one object a node. What differs from ``yaml.compose``: ``tag`` of a scalar tells how it was written
 (`PLAIN`, `TEXT`, `YAQL`) or, when the file states a standard tag, that tag; nothing is converted here. Dates stay the
 text that was written and ``=`` is text, so neither breaks loading. ``<<`` merges as YAML says.
 

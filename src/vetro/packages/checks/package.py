@@ -12,7 +12,7 @@ from vetro.packages.files import FileTree
 from vetro.packages.formats import FormatRegistry, default_registry
 from vetro.packages.manifest import MURANOPL, Manifest, parse_manifest
 from vetro.packages.paths import MANIFEST
-from vetro.packages.plugin import check_picture
+from vetro.packages.pictures import check_picture
 
 
 def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> list[Diagnostic]:

@@ -103,7 +103,7 @@ def _on_object(node: ast.Node, objects: bool) -> bool:
 
 
 def runs_alone(contract: Contract) -> bool:
-    """Whether values alone decide: no object, no ``$this``, no time and no chance in it."""
+    """Whether values alone decide: no object, no ``$this``, no time and no randomness in it."""
     for expression in expressions(contract):
         if expression.chain is not None and any(isinstance(step, (OfClass, Owner)) for step in expression.chain.steps):
             return False

@@ -13,7 +13,7 @@ from vetro.packages.build import archive_files
 from vetro.packages.errors import BuildError
 from vetro.packages.manifest import parse_manifest
 from vetro.packages.paths import MANIFEST
-from vetro.packages.plugin import check_picture
+from vetro.packages.pictures import check_picture
 from vetro.packages.regular import read_regular
 from vetro.packages.yamltree import TreeError, plain, read_documents
 

@@ -22,7 +22,7 @@ MAX_NAME = 80
 
 @dataclass(frozen=True)
 class Options:
-    """How packages are imported; `importing.import_packages` explains them."""
+    """How packages are imported; `imports.import_packages` explains them."""
 
     is_public: bool = False
     enabled: bool = True

@@ -27,7 +27,7 @@ def select(
     limit: int,
     params: Sequence[Any] = (),
 ) -> list[tuple[Any, ...]]:
-    """Rows of `show.COLUMNS`: finds the page by narrow rows, then reads the wide ones.
+    """Rows of `answers.COLUMNS`: finds the page by narrow rows, then reads the wide ones.
 
     ``source`` has packages as ``p``; ``params`` are those of ``rank`` and ``source``; ``marker`` has a value for each
     part of ``order``, and the page begins behind it.

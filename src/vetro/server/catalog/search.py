@@ -31,7 +31,7 @@ INDEXES = {"name": "package_by_name", "fqn": "package_by_fqn", "created": "packa
 
 
 def page(caller: Caller, query: Query) -> list[tuple[Any, ...]]:
-    """A page of packages as rows of `show.COLUMNS`, at most ``limit`` of them, those after ``after`` or ``marker``.
+    """A page of packages as rows of `answers.COLUMNS`, at most ``limit`` of them, those after ``after`` or ``marker``.
 
     Raises `Invalid` for a version spec that is none and for texts that are too long (`Query.check`), `NotFound` for a
     marker that the caller does not see.

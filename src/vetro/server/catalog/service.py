@@ -1,4 +1,4 @@
-"""The rules of the catalog for those who ask and change; `importing` has those of imports."""
+"""The rules of the catalog for those who ask and change; `imports` has those of imports."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def get_package(caller: Caller, id: str, *, reveal: bool = False) -> Package:
 
 
 def package_row(caller: Caller, id: str) -> Sequence[Any]:
-    """The columns of `show.COLUMNS` of one package, by one query. Raises like `get_package` with ``reveal``."""
+    """The columns of `answers.COLUMNS` of one package, by one query. Raises like `get_package` with ``reveal``."""
     rows = fetch(f"SELECT {selected('p')} FROM catalog_package p WHERE p.id = %s", [id]) if "\x00" not in id else []
     _seen(caller, id, (rows[0][_PUBLIC], rows[0][_PROJECT]) if rows else None, True)
     return rows[0]

@@ -41,7 +41,7 @@ class NewPackage:
 
 
 def row_of(facts: Mapping[str, Any], project_id: str, digest: str, size: int) -> Package:
-    """The row for the facts that `reading.read` found; not saved."""
+    """The row for the facts that `read.read` found; not saved."""
     version = parse_version(facts["version"])
     facts = {**facts, **{key: storable(facts[key]) for key in ("name", "author", "description", "supplier")}}
     name = facts["name"] or facts["fqn"]

@@ -1,6 +1,6 @@
 """The components of a draft as /v2 edits them: the applications, and any object in them by its id; the whole model.
 
-Secrets are marked where clients read and kept where the mark comes back (`concealed`). ``revision`` is what a client
+Secrets are marked where clients read and kept where the mark comes back (`redaction`). ``revision`` is what a client
 read: another change meanwhile is refused (`drafts.change`).
 """
 

@@ -21,8 +21,7 @@ from vetro.model.header import header_of
 from vetro.model.secrets import conceal
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import definitions, limits, redaction, sessions
-from vetro.server.environments import queries as reading
+from vetro.server.environments import definitions, limits, queries, redaction, sessions
 from vetro.server.environments.errors import DraftChanged, refusing
 from vetro.server.environments.models import Session
 from vetro.server.environments.service import announce, described
@@ -39,9 +38,9 @@ _TRIES = 4
 
 def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str, Any]:
     """An environment with status and applications; with a session as its draft has them."""
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     root = _told(caller, found, session_id)
-    deploying = found.status == reading.DEPLOYING
+    deploying = found.status == queries.DEPLOYING
     return {
         **described(found),
         "status": found.v1_status,
@@ -52,7 +51,7 @@ def show(caller: Caller, environment_id: str, session_id: str = "") -> dict[str,
 
 def services(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
     """The applications, each with the environment's status, or a part of one. Raises `NotFound`."""
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     listed = applications_of(_told(caller, found, session_id))
     if not path:
         return _with_status(listed, found.v1_status)
@@ -62,12 +61,12 @@ def services(caller: Caller, environment_id: str, path: Sequence[str], session_i
 
 def model(caller: Caller, environment_id: str, path: Sequence[str], session_id: str = "") -> Any:
     """The model, or a part of it. Raises `NotFound`."""
-    found = reading.get(caller, environment_id, model=True)
+    found = queries.get(caller, environment_id, model=True)
     with refusing():
         return paths.part(view_of(_told(caller, found, session_id)), path)
 
 
-def _told(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:
+def _told(caller: Caller, found: queries.Found, session_id: str) -> dict[str, Any] | None:
     """The root object as the caller may know it: with its secrets for those who may change it, else with marks."""
     root = shown_root(caller, sessions.readable(caller, found, session_id) if session_id else None, found)
     if root is None or redaction.may_know(caller):
@@ -76,13 +75,13 @@ def _told(caller: Caller, found: reading.Found, session_id: str) -> dict[str, An
     return told
 
 
-def root_for(caller: Caller, found: reading.Found, session_id: str) -> dict[str, Any] | None:
+def root_for(caller: Caller, found: queries.Found, session_id: str) -> dict[str, Any] | None:
     """The root object of a draft, or of the present state. ``found`` must have its model."""
     session = sessions.readable(caller, found, session_id) if session_id else None
     return root_of(session, found)
 
 
-def root_of(session: Session | None, found: reading.Found) -> dict[str, Any] | None:
+def root_of(session: Session | None, found: queries.Found) -> dict[str, Any] | None:
     """The root object that a session stands for."""
     draft = session.draft if session is not None else None
     present = ((draft if draft is not None else found.model) or {}).get("Objects")
@@ -90,7 +89,7 @@ def root_of(session: Session | None, found: reading.Found) -> dict[str, Any] | N
     return root
 
 
-def shown_root(caller: Caller, session: Session | None, found: reading.Found) -> dict[str, Any] | None:
+def shown_root(caller: Caller, session: Session | None, found: queries.Found) -> dict[str, Any] | None:
     """The same for somebody to read: who may not change it sees which mappings are objects, and so may hold secrets."""
     root = root_of(session, found)
     return root if redaction.may_know(caller) else definitions.for_readers(found, root)
@@ -127,7 +126,7 @@ def change(
     return session, made.root
 
 
-def _write(caller: Caller, found: reading.Found, session: Session, made: _Made, what: str) -> None:
+def _write(caller: Caller, found: queries.Found, session: Session, made: _Made, what: str) -> None:
     enforcement.check_model(found.project_id, made.stored, made.size, lambda: _stored(session))
     session.draft = made.stored
     session.revision += 1

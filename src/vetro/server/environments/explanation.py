@@ -9,9 +9,9 @@ from typing import Any, Final
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import parse_version
 from vetro.muranopl.errors import DeclarationError
-from vetro.packages.explain import Explained, excluding, explain, holding
 from vetro.packages.lock import Choice, Lock
 from vetro.packages.paths import MANIFEST
+from vetro.packages.version_reasons import Explained, excluding, explain, holding
 from vetro.server.caller import Caller
 from vetro.server.catalog.inspection.client import facts_of
 from vetro.server.catalog.models import Package

@@ -64,7 +64,8 @@ class Lock(models.Model):
 class State(models.Model):
     """A numbered state of an environment's object model: {Objects, ObjectsCopy, Attributes, SystemData}.
 
-    ``ObjectsCopy`` is only there where what exists outside differs from ``Objects`` (`content.deployed_objects`).
+    ``ObjectsCopy`` is only there where what exists outside differs from ``Objects``
+    (`vetro.model.environment.deployed_objects`).
     """
 
     environment = models.ForeignKey(Environment, models.CASCADE, related_name="states")

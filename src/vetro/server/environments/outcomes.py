@@ -117,7 +117,7 @@ def _model(row: Environment, task: Task, outcome: Outcome, before: State | None)
         return {key: value for key, value in outcome.model.items() if key != "ObjectsCopy"}
     begun = (task.spec or {}).get("model") or {}
     wanted = begun.get("Objects")
-    if wanted is None and outcome.state == "done":  # `deploying.empty`
+    if wanted is None and outcome.state == "done":  # `deploy.empty`
         return {"Objects": model_of(row.id, row.name, {"region": row.region} if row.region else {})}
     # It did not get as far as loading: what was wanted stays, so that it can be mended, beside what exists.
     remembered = begun.get("Attributes", present.get("Attributes"))  # under the names that an upgrade gave its classes

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from django.db import connections
 
-from vetro.server.environments import queries as reading
+from vetro.server.environments import queries
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.queries import Found
 from vetro.server.queries import fetch, on_sqlite
 
-#: Statuses that there are (`reading`).
+#: Statuses that there are (`queries`).
 STATUSES: Final = (
-    reading.READY, reading.PENDING, reading.DEPLOYING, reading.DELETING, "deploy failure", "delete failure",
+    queries.READY, queries.PENDING, queries.DEPLOYING, queries.DELETING, "deploy failure", "delete failure",
 )  # fmt: skip
 
 _LAST_TASK = " LEFT JOIN dispatch_task l ON l.id = e.task_id"
@@ -44,13 +44,13 @@ def part(
     """
     condition, values = _condition(project_id, search, in_text, status)
     order, joined = _order(sort)
-    task = (reading.AT_WORK if status else "") + (_LAST_TASK if joined else "")
+    task = (queries.AT_WORK if status else "") + (_LAST_TASK if joined else "")
     limit = "" if most is None and not skip else " LIMIT %s OFFSET %s"
     statement = f"SELECT e.id FROM environments_environment e{task} WHERE {condition} ORDER BY {order}{limit}"
     if limit:
         values += [2**62 if most is None else most, skip]
     ids = [id for (id,) in _fetch(statement, values)]
-    found = {row.id: row for row in reading.of_ids(ids)}
+    found = {row.id: row for row in queries.of_ids(ids)}
     return [found[id] for id in ids if id in found]  # one may just have been removed
 
 
@@ -63,7 +63,7 @@ def whole(project_id: str | None) -> list[dict[str, Any]]:
     at = "replace(substr({}, 1, 19), ' ', 'T')" if on_sqlite() else _STAMP
     rows = fetch(
         f"SELECT e.id, e.name, e.project_id, e.version, e.description_text, {at.format('e.created')},"
-        f" {at.format('e.updated')}, {reading.V1_STATUS} FROM environments_environment e{reading.AT_WORK}"
+        f" {at.format('e.updated')}, {queries.V1_STATUS} FROM environments_environment e{queries.AT_WORK}"
         f" WHERE {condition} ORDER BY e.name, e.id",
         values,
     )
@@ -74,7 +74,7 @@ def whole(project_id: str | None) -> list[dict[str, Any]]:
 def count(project_id: str | None, *, search: str = "", in_text: bool = False, status: str = "") -> int:
     """How many there are of these."""
     condition, values = _condition(project_id, search, in_text, status)
-    task = reading.AT_WORK if status else ""
+    task = queries.AT_WORK if status else ""
     rows = _fetch(f"SELECT COUNT(*) FROM environments_environment e{task} WHERE {condition}", values)
     return int(rows[0][0])
 
@@ -93,7 +93,7 @@ def _condition(project_id: str | None, search: str, in_text: bool, status: str) 
         conditions.append(f"({' OR '.join(contains.format(column) for column in columns)})")
         values += [search.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")] * len(columns)
     if status:
-        conditions.append(f"{reading.STATUS} = %s")
+        conditions.append(f"{queries.STATUS} = %s")
         values.append(status)
     return " AND ".join(conditions), values
 

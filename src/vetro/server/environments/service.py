@@ -1,4 +1,4 @@
-"""The rules of environments: create, list, show, rename (API.md 5). Deleting is in `deploying`."""
+"""The rules of environments: create, list, show, rename (API.md 5). Deleting is in `deploy`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from django.db import IntegrityError, transaction
 
 from vetro.diagnostics import Text
 from vetro.model.environment import ENVIRONMENT
-from vetro.server import queries
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import definitions, limits, networks, search
-from vetro.server.environments import queries as reading
+from vetro.server.environments import definitions, limits, networks, queries, search
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.ids import new_id, stamp
+from vetro.server.queries import NOW
+from vetro.server.queries import insert as insert_row
 from vetro.server.quotas import enforcement
 from vetro.server.secrets.encryption import CompressedJSON, unpacked_size
 from vetro.server.setup import config
@@ -124,7 +124,7 @@ def list_all(caller: Caller, *, tenant: str | None = None, all_tenants: bool = F
 
 def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:
     """Gives an environment another name; the name in its model stays. Raises `Invalid`, `Conflict`, `NotFound`."""
-    found = reading.get(caller, environment_id)
+    found = queries.get(caller, environment_id)
     if not isinstance(given, Mapping):
         raise Invalid(Text("The server could not comply with the request: the body must be an object with a 'name'."))
     if "name" not in given:
@@ -145,7 +145,7 @@ def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:
     return described(row)
 
 
-def described(row: Environment | reading.Found) -> dict[str, Any]:
+def described(row: Environment | queries.Found) -> dict[str, Any]:
     """The fields that every answer about an environment has."""
     return {
         "id": row.id,
@@ -160,10 +160,10 @@ def described(row: Environment | reading.Found) -> dict[str, Any]:
 
 def announce(project_id: str, environment_id: str, what: str, *, kind: str = "environment", **data: Any) -> None:
     """Tells those who watch; inside the transaction of the change."""
-    queries.insert(
+    insert_row(
         "dispatch_event",
         {
-            "at": queries.NOW,
+            "at": NOW,
             "project_id": project_id,
             "environment_id": environment_id,
             "task_id": "",

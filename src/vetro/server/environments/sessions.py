@@ -11,7 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, transaction
 from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.environments import queries as reading
+from vetro.server.environments import queries
 from vetro.server.environments.errors import Busy, SessionInvalid
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Session
@@ -59,7 +59,7 @@ def close(caller: Caller, environment_id: str, session_id: str) -> None:
 
 def writable(
     caller: Caller, environment_id: str, session_id: str, *, lock: bool = True, model: bool = True
-) -> tuple[Session, reading.Found]:
+) -> tuple[Session, queries.Found]:
     """The session that a change goes into, and its environment, both locked; inside a transaction.
 
     ``model``: with their models. ``lock``: False where they are only looked at before.
@@ -67,7 +67,7 @@ def writable(
     Raises `NotFound`, `Invalid` for none or one of another environment, `Forbidden` for another person's,
     `SessionInvalid`, `Busy`.
     """
-    found = (locked if lock else reading.get)(caller, environment_id, model=model)
+    found = (locked if lock else queries.get)(caller, environment_id, model=model)
     if not session_id:
         raise Invalid(Text("X-Configuration-Session header which indicates to the session is missed"))
     session = _find(session_id, model=model)
@@ -86,12 +86,12 @@ def writable(
 
 def deployable(
     caller: Caller, environment_id: str, session_id: str, procedure_id: str = ""
-) -> tuple[Session, reading.Found]:
+) -> tuple[Session, queries.Found]:
     """The session that is to be deployed, by whomever of the project; both locked. ``procedure_id``: the procedure for
     which it is done, where there is one. Raises as `writable`, and `Reserved`."""
     found = locked(caller, environment_id, model=True)
     if procedure_id and found.procedure_id == procedure_id and not found.task_id:
-        found = replace(found, procedure_id="", status=reading.PENDING)
+        found = replace(found, procedure_id="", status=queries.PENDING)
     if found.procedure_id:
         found.require_free("")
     session = _find(session_id)
@@ -103,7 +103,7 @@ def deployable(
     return session, found
 
 
-def readable(caller: Caller, found: reading.Found, session_id: str) -> Session | None:
+def readable(caller: Caller, found: queries.Found, session_id: str) -> Session | None:
     """The session whose draft is to be shown; None where it is stale or was deployed: then the present state counts.
 
     Raises `NotFound` for an unknown one, `Forbidden` for another person's.
@@ -116,7 +116,7 @@ def readable(caller: Caller, found: reading.Found, session_id: str) -> Session |
     return None if invalid(session, found) else session
 
 
-def invalid(session: Session, found: reading.Found) -> bool:
+def invalid(session: Session, found: queries.Found) -> bool:
     """Whether the environment has changed, or is being changed by another session, since this one was opened."""
     if session.id == found.session_id:
         return False
@@ -136,15 +136,15 @@ def described(session: Session) -> dict[str, Any]:
     }
 
 
-def locked(caller: Caller, environment_id: str, *, model: bool = False) -> reading.Found:
+def locked(caller: Caller, environment_id: str, *, model: bool = False) -> queries.Found:
     """An environment that nobody else changes until the transaction ends. Raises `NotFound`, `NotYours`."""
     # SQLite's transactions begin with the lock of the database.
     if not on_sqlite() and known_id(environment_id):
         fetch("SELECT id FROM environments_environment WHERE id = %s FOR UPDATE", [environment_id])
-    return reading.get(caller, environment_id, model=model)
+    return queries.get(caller, environment_id, model=model)
 
 
-def _opened(found: reading.Found, caller: Caller) -> Session:
+def _opened(found: queries.Found, caller: Caller) -> Session:
     """Stores a new session. By hand: people open many."""
     now = datetime.now(UTC)
     row = {
@@ -192,13 +192,13 @@ def _stale(session: Session) -> SessionInvalid:
     )
 
 
-def _own(caller: Caller, environment_id: str, session_id: str, *, lock: bool = False) -> tuple[Session, reading.Found]:
+def _own(caller: Caller, environment_id: str, session_id: str, *, lock: bool = False) -> tuple[Session, queries.Found]:
     session = _find(session_id)
     if session.environment_id != environment_id:
         # Whoever may not see the session's environment learns nothing about the session.
-        reading.get(caller, session.environment_id)
+        queries.get(caller, session.environment_id)
         _tied(session, environment_id)
-    found = locked(caller, environment_id) if lock else reading.get(caller, environment_id)
+    found = locked(caller, environment_id) if lock else queries.get(caller, environment_id)
     if session.user_id != caller.user_id:
         raise NotSignedIn(
             Text(

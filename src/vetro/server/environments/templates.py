@@ -1,7 +1,7 @@
 """The rules of environment templates (API.md 11).
 
 Secrets of the applications stay within the project: those of a public template are dropped when it becomes public, and
-whoever belongs to another project never gets one. Within the project they are marked as in environments (`concealed`).
+whoever belongs to another project never gets one. Within the project they are marked as in environments (`redaction`).
 """
 
 from __future__ import annotations

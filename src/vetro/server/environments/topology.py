@@ -16,7 +16,7 @@ def of_environment(caller: Caller, environment_id: str, session_id: str = "") ->
     """{nodes: [{id, type, name, owner, property, status}], edges: [{source, target, property, kind}]}.
 
     ``status``: ``deployed``, or with a session what its draft makes of the object: ``new``, ``changed``. Raises as
-    `reading.get` and `sessions.readable`.
+    `queries.get` and `sessions.readable`.
     """
     found = queries.get(caller, environment_id, model=True)
     root = drafts.root_for(caller, found, session_id)

@@ -68,8 +68,10 @@ id in the header and its fields as sections; keep the id), or None.
     builders: Sequence[model.Choice] ("start from"); title; package: {id, fqn, name, version} or None
     environment_id, session_id, object_id (of the object that is edited or was made), revision, kept (date of last save)
 
-``Finished``: purpose, environment_id, session_id, object_id, task_id (actions: wait for it with `dispatch.wait`), stay
-(the person wants to go on adding).   ``ReviewPage``: title, rows: [(label, text, path)], own: paths of
+``Finished``: purpose, environment_id, session_id, object_id, task_id (actions: wait for it with
+`vetro.server.tasks.wait.wait`), stay (the person wants to go on adding).
+
+``ReviewPage``: title, rows: [(label, text, path)], own: paths of
 what is other than suggested, before: path -> what was there, of what an edit changes (None: nothing is edited).
 ``Choices``: items: Sequence[model.Choice], next: cursor or None.
 

@@ -47,8 +47,9 @@ def _merged(base: Any, mine: Any, theirs: Any, path: str, clashes: list[str]) ->
 def refilled(made: Mapping[str, Any], stored: Mapping[str, Any], print_: Any) -> dict[str, Any]:
     """What a definition made of changed answers, in the place of what it made before.
 
-    ``stored``: the object as it is; ``print_``: the fingerprint of what was made before (`which.fingerprint`). What
-    code wrote into ``stored`` since, and what the person had no say in, stays.
+    ``stored``: the object as it is; ``print_``: the fingerprint of what was made before
+    (`vetro.forms.form_source.fingerprint`). What code wrote into ``stored`` since, and what the person
+    had no say in, stays.
     """
     known, answered = by_id(stored), by_id(print_)
 

@@ -39,7 +39,7 @@ class Stamp(_Field):
         super().__init__(*args, **{"auto_now_add": True, **options})
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
-        """See `Field.pre_save`."""
+        """See ``Field.pre_save``."""
         value = super().pre_save(model_instance, add)
         return Now() if add and on_postgresql() else value
 

@@ -97,10 +97,10 @@ def ask(
 ) -> Any:
     """The result of a question, plain data; ``kind`` and the rest as in `vetro.engine.task.task.Task`.
 
-    ``packages`` are rows of the catalog (what `catalog.choose.packages_for` gives). ``timeout``: seconds, by default
-    setting ``ask.seconds``. ``budget``: what answering may take, by default what tasks may. Raises
-    `vetro.engine.query.query.AskFailed` (its subclass `AskTimeout`) with the failure of the package, `Unavailable` when
-    it is not the project's turn in time, `BlobMissing`. Call it outside of transactions.
+    ``packages`` are rows of the catalog (what `vetro.server.catalog.dependencies.packages_for` gives).
+    ``timeout``: seconds, by default setting ``ask.seconds``. ``budget``: what answering may take, by default what tasks
+    may. Raises `vetro.engine.query.query.AskFailed` (its subclass `AskTimeout`) with the failure of the
+    package, `Unavailable` when it is not the project's turn in time, `BlobMissing`. Call it outside of transactions.
     """
     mine, config = _mine(), current()
     seconds = config["ask.seconds"] if timeout is None else timeout
@@ -115,7 +115,8 @@ def ask(
 
 
 def converse(caller: Caller, about: str, packages: Sequence[Any] = ()) -> query.Conversation:
-    """A task process that answers one question after another (`walls.ANSWERING`). Ask it, and make it, within `turn`.
+    """A task process that answers one question after another (`sandboxed_workers.ANSWERING`). Ask it, and make it,
+    within `turn`.
 
     Raises what `ask` raises. It lives until it is closed, or this process ends.
     """

@@ -140,7 +140,8 @@ def budget(config: Config) -> Budget:
 def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
     """What packages of an environment see of the settings, by section.
 
-    Where environments have logins of their own at the broker, these are not to be set: `engine.settings` says the rest.
+    Where environments have logins of their own at the broker, these are not to be set: ``engine.settings`` says the
+    rest.
     """
     broker = cloud_settings.broker_settings(config)
     own = dict(config["engine.settings"])

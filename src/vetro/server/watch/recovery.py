@@ -1,4 +1,4 @@
-"""Starts what should run and does not when a worker was just started: after the machine was, for example."""
+"""Starts servers that should run and do not, once when a worker begins: after a reboot or a power cut."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The legacy dialect's own functions (YAQL.md section 5), a layer over the standard ones.
 
 In the legacy grammar ``=>`` is an operator that builds lists of two, and nothing takes keyword arguments. In the
-standard grammar the functions here that take such pairs get them from mapping rules (`closure_args.PAIR_TAKERS`).
+standard grammar the functions here that take such pairs get them from mapping rules (`arguments.PAIR_TAKERS`).
 Mappings count as collections of their keys (the types see to that).
 """
 

@@ -198,7 +198,7 @@ class PackageChange(Given):
 
 
 def package_json(row: dict[str, Any], project_id: str) -> dict[str, Any]:
-    """A package as /v2 shows it, from what `catalog.show` gives."""
+    """A package as /v2 shows it, from what `catalog.answers` gives."""
     return {
         "id": row["id"],
         "fqn": row["fully_qualified_name"],
@@ -346,7 +346,7 @@ def import_packages(
 
 @routes.add("POST", "/packages/import", "importPackagesFrom", "import_from_address", Imported, status=201)
 def import_from(request: HttpRequest, given: ImportFrom) -> Answer:
-    """Imports from an address, a repository or a bundle, as far as `packages.import_hosts` allows."""
+    """Imports from an address, a repository or a bundle, as far as ``packages.import_hosts`` allows."""
     caller = who(request)
     enforce(caller, "upload_package")
     options = _options(request, given)

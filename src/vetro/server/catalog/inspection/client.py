@@ -71,7 +71,7 @@ def check_archives(
     shared: Collection[str] = (),
     fresh: bool = False,
 ) -> list[dict[str, Any]]:
-    """What `reading.check` says of each of the archives (bytes, location).
+    """What `read.check` says of each of the archives (bytes, location).
 
     Code of archives at ``shared`` locations is not kept. ``fresh``: by a process that has seen nothing before.
     """

@@ -1,7 +1,7 @@
 """What answers questions about archives, inside of the walls (`vetro.engine.query.sandboxed_worker`).
 
 It sees the archives that it is sent, may read the packages that these require, and writes its answers; code that it
-compiled is part of them, since it can write no file. `examiner` says whose questions one process gets.
+compiled is part of them, since it can write no file. `pool` says whose questions one process gets.
 """
 
 from __future__ import annotations

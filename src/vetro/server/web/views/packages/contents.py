@@ -1,7 +1,7 @@
 """What is inside a package, for pages: classes, the form's outline, files, source in colours.
 
 Archives never change under their digest, so what was found out is kept. Parsing is left to a process behind walls
-(`catalog.inside`).
+(`vetro.server.catalog.inspection`).
 """
 
 from __future__ import annotations

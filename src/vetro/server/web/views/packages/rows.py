@@ -24,7 +24,7 @@ def found(caller: Caller, query: search.Query, most: int, after: str = "") -> tu
 
 
 def completed(caller: Caller, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with what `show.package_json` leaves out: picture, address, state."""
+    """The rows with what `answers.package_json` leaves out: picture, address, state."""
     more: dict[str, Any] = {
         row["id"]: row
         for row in Package.objects.filter(id__in=[row["id"] for row in rows]).values(

@@ -1,7 +1,7 @@
 """Fields of the form model -> what templates show: one `Control` a field, with everything computed.
 
 Every control has a *mark*, a digest of all that it shows except what a person types: the browser says which marks it
-has, and only controls whose marks differ are sent again (`steps.keep`).
+has, and only controls whose marks differ are sent again (`steps`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names and ids of inputs. A name says how its text is read: ``CODE.PATH`` (`reading` reads what comes back).
+"""Names and ids of inputs. A name says how its text is read: ``CODE.PATH`` (`input` reads what comes back).
 
 PATH is the JSON pointer of the answer without its first slash; entries of maps have ``+NUMBER`` where the pointer has
 their key, as keys are typed, too. CODE is a letter and what `vetro.forms.entry.read` has to know besides: ``?``
@@ -12,7 +12,7 @@ from typing import Final
 
 from vetro.forms.model import Field
 
-#: Letters of kinds of values; see `reading`.
+#: Letters of kinds of values; see `input`.
 LETTERS: Final = {
     "string": "s", "text": "s", "integer": "i", "number": "n", "boolean": "b", "choice": "c", "reference": "r",
     "list": "j", "tuple": "j", "map": "j", "object": "j", "json": "j",

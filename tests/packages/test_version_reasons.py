@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.packages.explain import NAMED, Asker, excluding, explain, holding
 from vetro.packages.lock import Choice, LockedPackage
+from vetro.packages.version_reasons import NAMED, Asker, excluding, explain, holding
 
 APP, LIB1, LIB2, BASE = (
     LockedPackage(name, version, "0" * 64)
