@@ -20,7 +20,10 @@ from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.proot.driver import ProotDriver
 
-UNIT = "[Service]\\nExecStart=/usr/bin/python3 -m http.server {port} --bind {address} -d /srv\\n"
+UNIT = (
+    "[Service]\\nExecStart=/usr/bin/python3 -m http.server {port} --bind {address} -d /srv\\n"
+    "[Install]\\nWantedBy=multi-user.target\\n"
+)
 USER_DATA = """\
 #!/bin/bash
 echo run >> /root/runs
@@ -85,6 +88,7 @@ def main(folder: Path, archive: Path) -> None:
         seen["quiet"] = not fetched()
         seen["shutoff"] = driver.statuses(["server-1"])
         driver.start("server-1")
+        seen["back"] = until(fetched)
         seen["runs"] = sh("cat /root/runs")
         sh("nohup sleep 300 >/dev/null 2>&1 &")
         seen["console"] = driver.console("server-1", 3)

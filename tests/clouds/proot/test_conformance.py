@@ -6,13 +6,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.clouds.proot.test_servers import NOBODY, home
+from tests.clouds.proot.test_servers import home
 from tests.support.needs import need
+from tests.support.nobody import NOBODY, as_nobody
 from tests.support.servers import image_store
 from vetro.clouds.drivers.conformance.core import Core
 from vetro.clouds.drivers.tools import which
@@ -28,22 +28,11 @@ def test_proot_passes_the_tests_of_drivers(home: Path) -> None:
     need("proot is not installed" if which("proot") is None else None)
     import_archive(ImageStore(home / "images"), image_store().get("debian-12").tar, "debian-12")
     (home / "tmp").mkdir()
-    become = []
     if os.geteuid() == 0:
-        become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         shutil.chown(home / "tmp", NOBODY, NOBODY)
         subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(home / "images")], check=True)
-    done = subprocess.run(
-        [*become, sys.executable, "-m", "unittest", "-v", "tests.support.proot_conformance"],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=1680,
-        env={
-            **os.environ, "HOME": str(home), "TMPDIR": str(home / "tmp"), "VETRO_IMAGES": str(home / "images"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-    )  # fmt: skip
+    places = {"HOME": str(home), "TMPDIR": str(home / "tmp"), "VETRO_IMAGES": str(home / "images")}
+    done = as_nobody("unittest", ["-v", "tests.support.proot_conformance"], 1680, **places)
     assert done.returncode == 0, done.stderr[-5000:]
     ended = dict(re.findall(r"^(test_\w+) \(.*?\.\.\. (ok|skipped)", done.stderr, re.MULTILINE | re.DOTALL))
     assert {ended[name] for name in dir(Core) if name.startswith("test_")} == {"ok"}, done.stderr

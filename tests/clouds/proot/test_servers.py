@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.needs import need
+from tests.support.nobody import NOBODY, as_nobody
 from tests.support.servers import image_store, server
 from vetro.clouds.drivers import tools
 from vetro.clouds.drivers.errors import DriverError
@@ -24,8 +25,6 @@ from vetro.clouds.proot import server as proot_server
 from vetro.clouds.proot import systemctl
 from vetro.clouds.proot.driver import ProotDriver
 from vetro.clouds.proot.kind import KIND
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -45,15 +44,7 @@ def test_a_servers_life_without_root(home: Path) -> None:
     archive = home / "rootfs.tar"
     shutil.copyfile(image_store().get("debian-12").tar, archive)
     archive.chmod(0o644)
-    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
-    done = subprocess.run(
-        [*become, sys.executable, "-m", "tests.support.proot_life", str(home), str(archive)],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=110,
-        env={**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    done = as_nobody("tests.support.proot_life", [str(home), str(archive)], 110, HOME=str(home))
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout)
     assert seen["choice"] == "proot"
@@ -66,6 +57,7 @@ def test_a_servers_life_without_root(home: Path) -> None:
     assert seen["file"] == "data"
     assert seen["quiet"], "its daemons go with it"
     assert seen["shutoff"] == {"server-1": "SHUTOFF"}
+    assert seen["back"], "what was enabled starts with the server"
     assert seen["runs"] == "run\n[0]", "user data runs once"
     assert seen["swept"] == ["server web1 (server-1)", "network net (net)"]
     assert seen["left"] == []
@@ -130,6 +122,7 @@ class TestServices:
             "VETRO_UNITS": str(self.folder),
             "VETRO_SERVICES": str(self.folder / "state"),
             "VETRO_SERVICE_LOGS": str(self.folder / "logs"),
+            "VETRO_WANTS": str(self.folder / "wants"),
         }
         program = [sys.executable, "-I", str(self.folder / words[0])]
         done = subprocess.run([*program, *words[1:]], env=env, capture_output=True, text=True)
@@ -162,6 +155,32 @@ class TestServices:
         assert self.run("service", "daemon", "stop")[0] == 0
         assert not systemctl.alive(second)
 
+    def test_what_was_enabled_starts_with_the_server(self) -> None:
+        for name in ("first", "second", "third"):
+            self.unit(name, "ExecStart=/bin/sleep 300")
+        for name in ("first", "second"):
+            path = self.folder / f"{name}.service"
+            path.write_text(path.read_text().replace("X=1", "WantedBy=multi-user.target"))
+            assert self.run("systemctl", "enable", name) == (0, "")
+        assert self.run("systemctl", "enable", "third") == (0, "")  # nothing wants it
+        assert self.run("systemctl", "enable", "none")[0] == 1
+        assert [self.run("systemctl", "is-enabled", name)[0] for name in ("first", "third")] == [0, 1]
+        old = self.folder / "wants/multi-user.target.wants/image.service"
+        old.symlink_to(self.folder / "third.service")
+        os.utime(old, (0, 0), follow_symlinks=False)  # the image came with it
+        assert self.run("systemctl", "disable", "second") == (0, "")
+        (self.folder / "state-before").mkdir()
+        (self.folder / "state-before/third.pid").write_text("1")  # it ran when the server was stopped
+        assert self.run("systemctl", "start-enabled") == (0, "")
+        try:
+            assert sorted(path.name for path in (self.folder / "state").iterdir()) == ["first.pid", "third.pid"]
+        finally:
+            assert self.run("systemctl", "stop", "third")[0] == 0
+            assert self.run("systemctl", "disable", "--now", "first")[0] == 0
+        assert (
+            self.run("systemctl", "is-enabled", "first")[0] == self.run("systemctl", "is-active", "first")[0] - 2 == 1
+        )
+
     def test_failures_are_said(self) -> None:
         self.unit("bad", "Type=oneshot\nExecStart=/bin/false")
         assert "ended with status 1" in self.run("systemctl", "start", "bad")[1]
@@ -190,3 +209,25 @@ def test_a_console_is_read_within_bounds(tmp_path: Path, what: str) -> None:
     elif what == "folder":
         log.mkdir()
     assert made.console(1) == ("the end" if what == "much" else "")
+
+
+def test_what_a_full_disk_left_of_a_copy_goes_with_the_snapshot(tmp_path: Path) -> None:
+    """Copies are made where the server is; a file system of its own is full before one is whole."""
+    need("a file system of its own needs root" if os.geteuid() else None)
+    folder = tmp_path / "server-1"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=True)
+    try:
+        (folder / "root").mkdir()
+        (folder / "root/data").write_bytes(os.urandom(5 << 20))
+        one = proot_server.ProotServer(folder)
+        with pytest.raises(DriverError):
+            one.take_snapshot("s")
+        assert not (folder / "snapshots/s").exists() and (folder / "root/data").stat().st_size == 5 << 20
+        one.drop_snapshot("s")
+        assert [path.name for path in (folder / "snapshots").iterdir()] == ["copy.lock"]
+        (folder / "root/data").write_bytes(b"small")  # there is room: the next one is whole
+        one.take_snapshot("s")
+        assert (folder / "snapshots/s/data").read_bytes() == b"small"
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)

@@ -15,6 +15,7 @@ from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBo
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import load, load_server, save
 from vetro.clouds.drivers.tools import run
+from vetro.clouds.guest.boot import MARK
 from vetro.clouds.guest.command_process import STATUS
 from vetro.clouds.guest.console_text import LARGEST_LOG, plain_lines
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output, guest_environment
@@ -23,11 +24,18 @@ from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
 from vetro.clouds.guest.running_command import Entry
 from vetro.clouds.images.store import delete_tree
 from vetro.clouds.proot import systemctl
+from vetro.clouds.proot.systemctl import STATE
 
 #: Where a command that is executed finds the folder for its exit status.
 _EXEC = "/run/vetro-exec"
-#: Does the user data, then keeps proot alive for the daemons.
-_FIRST = f"python3 -I {SEED}/boot.py boot; exec sleep infinity"
+#: Does the user data, or in a server that ran before starts its services; then keeps proot alive for the daemons.
+_FIRST = f"""\
+[ ! -e {MARK} ] || again=1
+rm -rf {STATE}-before; [ ! -d {STATE} ] || mv {STATE} {STATE}-before
+python3 -I {SEED}/boot.py boot
+[ -z "${{again:-}}" ] || /usr/local/sbin/systemctl start-enabled
+exec sleep infinity
+"""
 #: Copies $1 to $3, by way of $2, of which a part may be there.
 _COPY = """\
 [ ! -d "$3" ] || exit 0
@@ -109,9 +117,7 @@ class ProotServer:
     def start(self, environment: Mapping[str, str]) -> None:
         """Starts its first process. Raises `ServerBootFailed`."""
         self.end()
-        for name in ("vetro-boot.json", "vetro-services"):
-            path = self.root / "run" / name
-            delete_tree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        (self.root / "run/vetro-boot.json").unlink(missing_ok=True)
         save(self.folder / "wanted.json", "ACTIVE")
         words = self.words(["sh", "-c", _FIRST], environment)
         pid = self.folder / "pid"
@@ -180,9 +186,10 @@ class ProotServer:
         delete_tree(undone)
 
     def drop_snapshot(self, name: str) -> None:
-        """Removes a copy."""
+        """Removes a copy, also what a disk that was full, or a death, left of one."""
         _await_copy(self._snapshot(name))
         delete_tree(self._snapshot(name))
+        delete_tree(_partial(self._snapshot(name)))
 
     def _snapshot(self, name: str) -> Path:
         return self.folder / "snapshots" / name
@@ -262,8 +269,13 @@ def copy_tree(source: Path, target: Path) -> None:
     A copy goes on when the process that began it is killed: whoever comes next waits for it.
     """
     if not target.is_dir():
-        paths = (str(source), str(target.with_name(".root")), str(target))
+        paths = (str(source), str(_partial(target)), str(target))
         run(["flock", str(_copying(target)), "sh", "-c", _COPY, "sh", *paths], timeout=900)
+
+
+def _partial(root: Path) -> Path:
+    """Where a copy is until it is whole."""
+    return root.with_name(".root")
 
 
 def _copying(root: Path) -> Path:

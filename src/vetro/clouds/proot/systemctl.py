@@ -4,6 +4,11 @@
 Does what package scripts and people ask for most; what it does not know it says and ends with 1. A unit is started by
 its ``ExecStart`` (``Type``, ``Environment``, ``EnvironmentFile``, ``WorkingDirectory``, ``ExecStartPre``, ``PIDFile``
 are understood, users are not changed), a service without a unit by its script in ``/etc/init.d``.
+
+``systemctl start-enabled`` is what an init system does when a server starts: it starts the services that were enabled
+in this server's life, by ``systemctl enable`` or as packages do it, by links; not those that the image came with.
+Besides those that ran when the server was stopped: the agent is started by ``service`` where there is no init system,
+and a server is stopped for each snapshot.
 """
 
 from __future__ import annotations
@@ -17,19 +22,19 @@ import time
 
 UNITS = os.environ.get("VETRO_UNITS", "/etc/systemd/system:/lib/systemd/system:/usr/lib/systemd/system").split(":")
 STATE = os.environ.get("VETRO_SERVICES", "/run/vetro-services")
+WANTS = os.environ.get("VETRO_WANTS", "/etc/systemd/system")
 LOGS = os.environ.get("VETRO_SERVICE_LOGS", "/var/log/vetro-services")
 #: Verbs that mean nothing without an init system, and succeed.
 QUIET = (
     "daemon-reload",
-    "enable",
-    "disable",
     "mask",
     "unmask",
     "preset",
     "reset-failed",
-    "is-enabled",
     "daemon-reexec",
 )
+#: Targets that a server comes up to.
+TARGETS = ("multi-user.target", "default.target", "graphical.target")
 
 Unit = dict[str, list[str]]
 
@@ -48,7 +53,13 @@ def main(argv: list[str]) -> int:
         print("running")
         return 0
     if verb in QUIET:
-        return max([act("start", name) for name in names], default=0) if "--now" in argv and verb == "enable" else 0
+        return 0
+    if verb == "start-enabled":
+        return max([act("start", name) for name in dict.fromkeys([*ran(), *enabled()])], default=0)
+    if verb in ("enable", "reenable", "disable"):
+        status = max([(disable if verb == "disable" else enable)(name) for name in names], default=0)
+        now = "stop" if verb == "disable" else "start"
+        return max([status, *(act(now, name) for name in names)]) if "--now" in argv else status
     return max([act(verb, name) for name in names], default=0)
 
 
@@ -62,6 +73,9 @@ def act(verb: str, name: str) -> int:
             return subprocess.call([script, "status" if verb == "is-active" else verb])
         print(f"Failed to {verb} {name}.service: Unit {name}.service not found.", file=sys.stderr)
         return 5
+    if verb == "is-enabled":
+        print("enabled" if links_of(name) else "disabled")
+        return 0 if links_of(name) else 1
     if verb in ("status", "is-active", "show"):
         running = pid_of(name, unit) is not None or os.path.exists(os.path.join(STATE, name + ".done"))
         print("active" if running else "inactive")
@@ -84,24 +98,82 @@ def act(verb: str, name: str) -> int:
     return 1
 
 
-def read_unit(name: str) -> Unit | None:
-    """The settings of a unit's ``[Service]`` part; None when there is no unit."""
+def enable(name: str) -> int:
+    """Has a service started when the server starts."""
+    name = name.removesuffix(".service")
+    install = read_unit(name, "[Install]")
+    if install is None:
+        if os.path.exists(os.path.join("/etc/init.d", name)):
+            return 0
+        print(f"Failed to enable unit: Unit file {name}.service does not exist.", file=sys.stderr)
+        return 1
+    for target in [word for words in install.get("WantedBy", []) for word in words.split()]:
+        link = os.path.join(WANTS, target + ".wants", name + ".service")
+        os.makedirs(os.path.dirname(link), exist_ok=True)
+        if os.path.lexists(link):
+            os.unlink(link)
+        os.symlink(path_of(name) or "", link)
+    return 0
+
+
+def disable(name: str) -> int:
+    """Has a service started by hand only."""
+    for link in links_of(name.removesuffix(".service")):
+        os.unlink(link)
+    return 0
+
+
+def links_of(name: str) -> list[str]:
+    """By which a service is enabled."""
+    links = [os.path.join(WANTS, target + ".wants", name + ".service") for target in TARGETS]
+    return [link for link in links if os.path.lexists(link)]
+
+
+def enabled() -> list[str]:
+    """The services that were enabled since the server was made, which is when this program was put into it."""
+    made = os.stat(__file__).st_mtime
+    found: dict[str, None] = {}
+    for target in TARGETS:
+        folder = os.path.join(WANTS, target + ".wants")
+        for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if entry.endswith(".service") and os.lstat(os.path.join(folder, entry)).st_mtime > made:
+                found[entry[: -len(".service")]] = None
+    return list(found)
+
+
+def ran() -> list[str]:
+    """The services that ran when the server was stopped."""
+    before = STATE + "-before"
+    names = sorted(os.listdir(before)) if os.path.isdir(before) else []
+    return [name[: -len(".pid")] for name in names if name.endswith(".pid")]
+
+
+def path_of(name: str) -> str | None:
+    """The file of a unit; None where it has none, or is masked."""
     for folder in UNITS:
         path = os.path.join(folder, name + ".service")
         if os.path.exists(path) and os.path.realpath(path) != "/dev/null":
-            with open(path, encoding="utf-8", errors="replace") as file:
-                text = file.read().replace("\\\n", " ")
-            unit: Unit = {}
-            section = ""
-            for line in text.splitlines():
-                line = line.strip()
-                if line.startswith("["):
-                    section = line
-                elif section == "[Service]" and "=" in line and line[0] not in "#;":
-                    key, _, value = line.partition("=")
-                    unit.setdefault(key.strip(), []).append(value.strip())
-            return unit
+            return path
     return None
+
+
+def read_unit(name: str, part: str = "[Service]") -> Unit | None:
+    """The settings of a part of a unit; None when there is no unit."""
+    path = path_of(name)
+    if path is None:
+        return None
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read().replace("\\\n", " ")
+    unit: Unit = {}
+    section = ""
+    for line in text.splitlines():
+        line = line.strip()
+        if line.startswith("["):
+            section = line
+        elif section == part and "=" in line and line[0] not in "#;":
+            key, _, value = line.partition("=")
+            unit.setdefault(key.strip(), []).append(value.strip())
+    return unit
 
 
 def environment(unit: Unit) -> dict[str, str]:
