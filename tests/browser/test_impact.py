@@ -25,14 +25,25 @@ def test_ten_applications_are_seen_before_a_version_is_published(service: Any, p
         service.api("ann", "POST", f"/v2/sessions/{session}/deploy")
     page.goto("/app/environments/")
     expect(page.locator("[data-state=ready]")).to_have_count(ENVIRONMENTS, timeout=300_000)
-    new = service.api("ann", "POST", "/v2/packages", raw=archive("3.0.0"))["imported"][0]["id"]
+    # Whoever brings the version gets to see it without asking.
+    page.goto("/app/packages/import")
+    file = {"name": "3.zip", "mimeType": "application/zip", "buffer": archive("3.0.0")}
+    page.set_input_files("input[name=archive]", file)
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("heading", name="What Shop 3.0.0 would change")).to_be_visible()
+    expect(page.get_by_text("10 environments were looked at.")).to_be_visible(timeout=300_000)
+    assert not examined(page, "impact-after-import")
+    expect(page.get_by_role("region", name="Fails").get_by_text("Classes/Shop.yaml")).to_be_visible()
+    listed = service.api("ann", "GET", "/v2/packages?name=test.shop")["items"]
+    (new,) = (one["id"] for one in listed if one["version"] == "3.0.0")
     # The list of environments says that there is something newer.
-    page.reload()
+    page.goto("/app/environments/")
     expect(page.locator("[data-newer='3.0.0']")).to_have_count(ENVIRONMENTS)
+    # It stays on the page of the package, where it can be asked again; and who publishes it comes there.
     page.goto(f"/app/packages/{new}/")
     page.get_by_role("navigation", name="Parts of the package").get_by_role("link", name="Impact").click()
     expect(page.get_by_text("10 environments of your project use an older version.")).to_be_visible()
-    page.get_by_role("button", name="Find out").click()
+    page.get_by_role("button", name="Find out again").click()
     expect(page.get_by_text("10 environments were looked at.")).to_be_visible(timeout=300_000)
     assert not examined(page, "impact")
     same = page.get_by_role("region", name="Nothing changes")

@@ -33,7 +33,7 @@ from vetro.server.ids import stamp
 from vetro.server.impact import groups
 from vetro.server.impact.models import ARCHIVE_DAYS, Entry, Impact, PlanCache
 from vetro.server.quotas import enforcement
-from vetro.server.quotas.errors import QuotaBusy
+from vetro.server.quotas.errors import QuotaBusy, QuotaExceeded
 from vetro.server.setup import config
 from vetro.server.tasks.labels import label_of
 from vetro.server.tasks.models import Task
@@ -50,6 +50,8 @@ TOGETHER, MOST_TASKS = 25, 100
 _PRIORITY: Final = -10
 #: Environments of one question.
 MOST: Final = 20_000
+#: Environments of a question that nobody asked for: a minute of two processors, behind everything else.
+MOST_AT_ONCE: Final = 500
 #: Environments that are named of a group.
 _NAMED: Final = 100
 _AT_ONCE: Final = 500
@@ -90,6 +92,26 @@ def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False,
             )
         record(caller, "package.impact", impact.id, package.name, version=package.version, environments=len(rows))
     return impact
+
+
+def at_once(caller: Caller, package: LockedPackage) -> Impact | None:
+    """The question about a version that was just published or imported, which is asked without being asked for.
+
+    It is about all projects where the caller may know that, else about the own. None where there is none: the caller
+    may not plan, nothing runs an older version, more than `MOST_AT_ONCE` do, or the project has no room for it now.
+    """
+    if not allows(caller, "plan_environment"):
+        return None
+    everywhere = allows(caller, "impact_all_projects")
+    if not 0 < len(environments(caller, package, all_projects=everywhere)) <= MOST_AT_ONCE:
+        return None
+    last = newest(caller, package.digest)
+    if last is not None and tasks(last):
+        return last
+    try:
+        return start(caller, package, all_projects=everywhere)
+    except (Invalid, QuotaExceeded):  # somebody can ask later
+        return None
 
 
 def _check_room(caller: Caller, digest: str, size: int) -> None:

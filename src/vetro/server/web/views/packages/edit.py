@@ -9,12 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from vetro.packages.lock import LockedPackage
 from vetro.server.accounts.policy import allows, enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import requirements, service
 from vetro.server.catalog.compatibility import NumberTooLow
 from vetro.server.catalog.models import Category, Package
 from vetro.server.errors import Forbidden, Invalid, ServiceError
+from vetro.server.impact import service as impacts
 from vetro.server.language import translated
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.catalog import facets
@@ -76,6 +78,8 @@ def switch(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
         return render(request, "packages/too_low.html", context, error.status)
     facets.forget(caller.project_id)
     messages.success(request, words[what])
+    if what == ("is_public", True) and impacts.at_once(caller, LockedPackage(row.fqn, row.version, row.digest)):
+        return go(request, f"/app/packages/{row.id}/impact/")
     return go(request, f"/app/packages/{row.id}/")
 
 

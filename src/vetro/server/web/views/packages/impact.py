@@ -13,9 +13,11 @@ from vetro.packages.lock import LockedPackage
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import service as catalog
+from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
 from vetro.server.impact import groups
 from vetro.server.impact import service as impacts
+from vetro.server.impact.models import Impact
 from vetro.server.web.environment_page import open_page
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.environments.plan import shown_plan
@@ -49,16 +51,16 @@ def show(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
         except Invalid as error:
             problem = error
     last = impacts.newest(caller, row.digest)
-    found = None if last is None else _shown(impacts.told(caller, last))
+    found = None if last is None else shown(caller, last)
+    if request.headers.get("HX-Target", "").startswith("impact-"):
+        return render(request, "packages/impact_part.html", {"package": row, "found": found})
     context = shell(caller, row, "impact") | {
         "found": found,
         "problem": problem,
         "count": len(impacts.environments(caller, chosen, all_projects=False)),
         "may_all": allows(caller, "impact_all_projects"),
     }
-    part = request.headers.get("HX-Target") == "impact"
-    template = "packages/impact_part.html" if part else "packages/impact.html"
-    return render(request, template, context, 200 if problem is None else problem.status)
+    return render(request, "packages/impact.html", context, 200 if problem is None else problem.status)
 
 
 @page(rule="plan_environment")
@@ -85,7 +87,35 @@ def plan(request: HttpRequest, caller: Caller, package: str, impact: str, enviro
     return render(request, "packages/impact_plan.html", context)
 
 
-def _shown(told: dict[str, Any]) -> dict[str, Any]:
+def after_import(caller: Caller, row: Package) -> dict[str, Any] | None:
+    """What a version that has just come would change, which is being found out: {count, found}. None: nobody has an
+    older one, or the caller may not plan. ``found`` is None where somebody has to ask."""
+    if not (row.usable and row.enabled and allows(caller, "plan_environment")):
+        return None
+    package = LockedPackage(row.fqn, row.version, row.digest)
+    begun = impacts.at_once(caller, package)
+    count = len(impacts.environments(caller, package, all_projects=False))
+    if begun is None and not count:
+        return None
+    return {"count": count, "found": None if begun is None else shown(caller, begun)}
+
+
+def known(caller: Caller, row: Package) -> dict[str, Any] | None:
+    """What is known of a version for whoever moves one environment to it: {count, found}. None where the caller may not
+    plan, and where no other environment of the project has an older one and nobody asked."""
+    if not allows(caller, "plan_environment"):
+        return None
+    last = impacts.newest(caller, row.digest)
+    package = LockedPackage(row.fqn, row.version, row.digest)
+    count = len(impacts.environments(caller, package, all_projects=False))
+    if last is None and count < 2:
+        return None
+    return {"count": count, "found": None if last is None else shown(caller, last)}
+
+
+def shown(caller: Caller, impact: Impact) -> dict[str, Any]:
+    """What was found out so far, as templates show it."""
+    told = impacts.told(caller, impact)
     total = max(told["total"], 1)
     for group in told["groups"]:
         group["title"], group["colour"], group["icon"] = _LOOKS[group["group"]]

@@ -20,6 +20,7 @@ from vetro.server.errors import Invalid, ServiceError, TooLarge
 from vetro.server.setup import config
 from vetro.server.web.page import is_htmx, page, render
 from vetro.server.web.views.catalog import facets, recent
+from vetro.server.web.views.packages.impact import after_import
 from vetro.server.web.views.packages.package import findings_of
 from vetro.server.web.views.packages.rows import texts
 
@@ -77,7 +78,12 @@ def _report(request: HttpRequest, caller: Caller) -> tuple[int, dict[str, Any]]:
     recent.note(request, [row.fqn for row in result.packages if row.type == "Application"])
     return 200, {
         "imported": [
-            {"package": row, "findings": findings_of(row.findings), "compat": decode_messages(row.compat)}
+            {
+                "package": row,
+                "findings": findings_of(row.findings),
+                "compat": decode_messages(row.compat),
+                "impact": after_import(caller, row),
+            }
             for row in result.packages
         ],
         "skipped": result.skipped,
