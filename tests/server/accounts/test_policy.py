@@ -31,6 +31,7 @@ ADMIN_ONLY = {
     "operate",
     "mark_images",
     "impact_all_projects",
+    "keep_environment_ids",
 }
 
 

@@ -140,7 +140,9 @@ def report_command(name: str, target: str | None, force: bool, workspace: str | 
 @click.option("--name", metavar="NAME", help="Another name than it has.")
 @click.option("--fresh", is_flag=True, help="With new ids, as a draft of which nothing is deployed.")
 @click.option(
-    "--keep-ids", is_flag=True, help="With --fresh: under its own ids. Only in a workspace, where they are new."
+    "--keep-ids",
+    is_flag=True,
+    help="With --fresh: under its own ids, where nobody had them; on a server administrators.",
 )
 @context_option
 @workspace_option
@@ -163,10 +165,9 @@ def import_command(file: str, name: str | None, fresh: bool, keep_ids: bool, wor
             if is_local(client):
                 choose = partial(chosen_cloud, client, "auto", None)
                 made = client.import_environment(data, name, fresh, keep_ids, choose)
-            elif keep_ids:
-                out.fail("a service gives environments ids of its own", "import it without --keep-ids")
             else:
-                made = _uploaded(client, Path(file).name, bytes(data), {"name": name, "fresh": fresh})
+                more = {"name": name, "fresh": fresh, **({"keep_ids": True} if keep_ids else {})}
+                made = _uploaded(client, Path(file).name, bytes(data), more)
             found = client.get(f"/environments/{made['environment_id']}")
             out.note(f"environment '{found['name']}' is imported")
             for note in made.get("notes") or ():

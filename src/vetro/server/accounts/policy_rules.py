@@ -54,6 +54,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "resolve_task": (WRITER, "decide what became of an effect that nobody can look up (Vetro's)"),
     "plan_environment": (WRITER, "find out what a deployment would do (Vetro's)"),
     "undo_environment": (WRITER, "take an update of an environment back, or let go of its way back (Vetro's)"),
+    "keep_environment_ids": (ADMIN, "import an environment of elsewhere under the ids that it had there (Vetro's)"),
     "impact_all_projects": (ADMIN, "count what a package would change in environments of all projects (Vetro's)"),
     "power_environment": (WRITER, "start, stop and restart servers of an environment (Vetro's)"),
     "read_server_logs": (WRITER, "see servers of an environment, read their consoles and journals (Vetro's)"),

@@ -143,7 +143,7 @@ def import_environment(
     It has the newest states of the archive (``retention.states``) and counts as deployed as they say: right where it
     comes back as itself.
     ``fresh``: its applications become a draft with new ids instead, and nothing counts as deployed; with ``keep_ids``
-    under the ids that they had, which is for installations of one person only (`_kept_id`). Packages that the
+    under the ids that they had, which is for whom everything here belongs to (`_kept_id`). Packages that the
     project does not see are imported; without ``into_catalog`` the environment uses those of the archive, and nobody
     else sees them. Raises `Invalid` for an archive that is not one of ours, `Conflict` for a name
     that is taken and for a copy whose model knows resources that are another environment's, and what importing
@@ -296,8 +296,9 @@ def _restore_older(own: str, states: Mapping[int, bytes | memoryview], locks: _L
 def _kept_id(id: Any) -> str:
     """The id of an archive for an environment that is new here. Raises `Conflict` where one had it.
 
-    An id opens what is made for it. Only where all is one person's does it matter to nobody who says it: elsewhere
-    records of who had it are dropped after a while, and servers of others may still be there.
+    An id opens what is made for it: stacks that were abandoned, queues of agents, tasks. Records of who had it are
+    dropped after a while, so that nobody had it cannot be told for good: only whoever may have all of that anyway may
+    say it, as the one person of a workspace, or an administrator.
     """
     known = isinstance(id, str) and _ID.fullmatch(id) is not None
     if not known or any(

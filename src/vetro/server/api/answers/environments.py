@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from vetro.clouds.interface import PowerAction
+from vetro.diagnostics import Text
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of
 from vetro.server.accounts.policy import enforce
@@ -17,6 +18,7 @@ from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
 from vetro.server.environments import addresses, deploy, lookup, offers, power, queries, realize, service, simulation
 from vetro.server.environments import search as listing
+from vetro.server.errors import Invalid
 from vetro.server.watch import drift, metrics, repair
 from vetro.server.watch import queries as watch
 
@@ -189,10 +191,19 @@ def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
 
 
 def import_environment(
-    caller: Caller, archive: bytes | memoryview, *, name: str | None = None, fresh: bool = False
+    caller: Caller,
+    archive: bytes | memoryview,
+    *,
+    name: str | None = None,
+    fresh: bool = False,
+    keep_ids: bool = False,
 ) -> dict[str, Any]:
     """An environment from what `export_environment` or `vetro env export` wrote: {environment_id, session_id}."""
-    made: dict[str, Any] = _transfer().import_environment(caller, archive, name=name, fresh=fresh)
+    if keep_ids:
+        enforce(caller, "keep_environment_ids")
+        if not fresh:
+            raise Invalid(Text("'keep_ids' goes with 'fresh': without it an environment keeps its ids anyway"))
+    made: dict[str, Any] = _transfer().import_environment(caller, archive, name=name, fresh=fresh, keep_ids=keep_ids)
     return made
 
 

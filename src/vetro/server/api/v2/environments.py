@@ -292,6 +292,7 @@ class ImportForm(Given):
 
     name: str | None = Field(None, max_length=255, description="Another name than it has.")
     fresh: bool = Field(False, description="As a draft with new ids, as if nothing were deployed.")
+    keep_ids: bool = Field(False, description="With fresh: under its own ids; needs rule keep_environment_ids.")
 
 
 @routes.add(
@@ -302,7 +303,8 @@ def import_environment(
 ) -> Answer:
     """An environment from what `export` or `vetro env export` wrote."""
     given_name, data = given.name or None, content_of(archive)
-    return created(answers.import_environment(who(request), data, name=given_name, fresh=given.fresh))
+    more = {"fresh": given.fresh, "keep_ids": given.keep_ids}
+    return created(answers.import_environment(who(request), data, name=given_name, **more))
 
 
 @routes.add("GET", "/environments/{environment_id}", "showEnvironment", "show_environment", EnvironmentShown)
