@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import write_package
-from tests.cli.deploykit import Place
+from tests.cli.deploykit import Place, wait_for
+from tests.cli.environments.test_guard import kill
 
 DB = """\
 Namespaces: {=: t.db, std: io.murano}
@@ -76,7 +77,7 @@ def test_what_others_use_comes_first(place: Place) -> None:
     assert said.index("1. store") < said.index("2. site") and "nothing was changed" in said
     said = place.ok(*upgrade(place, "--set", "site.mode=fast")).output
     assert said.index("1 of 2: store") < said.index("2 of 2: site")
-    assert said.count("keeping everything as it is") == 2 and said.count("'e' is deployed") == 2
+    assert said.count("keeping everything as it is") == 2 and said.count("'e' is deployed") == 1
     assert [one["kind"] for one in place.data("env", "history", "e")] == ["deploy"] * 4
     shown = place.ok("env", "show", "e", "--model", "-1").output
     assert "t.db.Db/2.0.0@t.db" in shown and "t.web.Web/2.0.0@t.web" in shown and "mode: fast" in shown
@@ -94,6 +95,42 @@ def test_it_stops_where_one_is_taken_back_and_goes_on_there(place: Place) -> Non
     assert "t.web.Web/2.0.0@t.web" in place.ok("env", "show", "e", "--model", "-1").output
 
 
-@pytest.mark.parametrize("more", [("--hold", "1h"), ("--object", "site")])
+def parts(place: Place) -> list[str]:
+    """How the parts of the update under way stand."""
+    update = place.data("env", "show", "e")["update"] or {}
+    return [part["state"] for part in update.get("parts") or ()]
+
+
+@pytest.mark.parametrize("where", [pytest.param(["now", "open"], marks=pytest.mark.campaign), ["done", "now"]])
+def test_who_is_killed_can_go_on_and_is_told_what_was_done(place: Place, where: list[str]) -> None:
+    """The command is killed while the first, or the second, is looked at."""
+    kept = set(place.processes())
+    with place.start(*upgrade(place, "--set", "site.mode=fast", "--settle", "20")) as process:
+        wait_for(lambda: process.poll() is not None or parts(place) == where, "it is there")
+        assert process.poll() is None, process.communicate()[0]
+        kill(place, process, kept)
+    assert place.status() == "interrupted"
+    shown = place.ok("env", "show", "e").output
+    assert "vetro env resume e goes on" in shown and ("done: store" in shown) == (where[0] == "done")
+    said = place.ok("env", "resume", "e").output
+    assert f"{2 if where[0] == 'done' else 1} of 2: " in said
+    assert versions(place) == {"t.db": "2.0.0", "t.web": "2.0.0"} and place.status() == "ready"
+    assert [one["kind"] for one in place.data("env", "history", "e")] == ["deploy"] * 4
+
+
+def test_all_or_nothing_goes_back_to_what_was_before_the_first(place: Place) -> None:
+    said = place.refused(*upgrade(place, "--all-or-nothing", "--set", "site.mode=fast", "--set", "site.fail=true"))
+    assert "state 5 is state 2 again" in said and "stays: store" not in said
+    assert versions(place) == {"t.db": "1.0.0", "t.web": "1.0.0"}
+
+
+@pytest.mark.campaign
+def test_without_way_back_the_command_makes_one_after_the_other(place: Place) -> None:
+    said = place.ok(*upgrade(place, "--no-guard", "--set", "site.mode=fast")).output
+    assert said.count("'e' is deployed") == 2 and "keeping everything" not in said
+    assert versions(place) == {"t.db": "2.0.0", "t.web": "2.0.0"}
+
+
+@pytest.mark.parametrize("more", [("--hold", "1h"), ("--object", "site"), ("--all-or-nothing", "--no-guard")])
 def test_what_is_for_one_upgrade_is_refused(here: Path, more: tuple[str, ...]) -> None:
     assert Place(here).run("upgrade", "e", "--one-by-one", *more).exit_code == 2

@@ -41,10 +41,12 @@ class World:
         self.asked: Asked = ""
         self.wake: float | None = None
         self.cancelled: list[str] = []
+        #: Of the next part of a chain: '' where somebody made its draft.
+        self.draft: str | None = None
 
     def facts(self) -> Facts:
         health = None if self.health is None else dict(self.health)
-        return Facts(tasks=dict(self.tasks), health=health, asked=self.asked)
+        return Facts(tasks=dict(self.tasks), health=health, asked=self.asked, draft=self.draft)
 
     def look(self) -> list[Command]:
         before = self.record
@@ -64,6 +66,8 @@ class World:
         assert self.record == after
         if after.step != before.step:
             self.asked = ""
+        if after.part != before.part:  # the draft was that of this part
+            self.draft = None
         again, more = advance(after, self.facts(), self.now)
         assert again == after
         assert all(isinstance(command, Wake) for command in more), more  # looking twice begins nothing twice
@@ -236,10 +240,12 @@ def history(choose: Callable[[Sequence[Any]], Any]) -> World:
         settle=choose([0.0, 30.0]),
         hold=choose([0.0, 3600.0]),
         by_health=choose([True, False]),
+        parts=choose([1, 1, 2, 3]),
+        together=choose([True, False]),
     )
     given_up = False
     for _ in range(choose(range(41))):
-        match choose(["end", "lose", "clock", "health", "ask", "wait", "look"]):
+        match choose(["end", "lose", "clock", "health", "ask", "wait", "draft", "look"]):
             case "end" if world.working():
                 world.end(choose(["done", "failed", "cancelled", "killed", "diverged"]))
             case "lose" if world.working():
@@ -251,19 +257,23 @@ def history(choose: Callable[[Sequence[Any]], Any]) -> World:
             case "ask":
                 world.asked = choose(["undo", "keep", "abandon"])
                 given_up = given_up or world.asked == "abandon"
+            case "draft" if world.record.step == "drafting":
+                world.draft = choose(["", "", "it cannot be made"])
             case "wait" if world.wake is not None:
                 world.sleep()
         if choose([True, False]):  # a process that dies before it looks: the next one does
             world.look()
         deployed, restored = world.order.count("deploy"), world.order.count("restore")
-        assert deployed <= 1 and (deployed or not restored)
-    for _ in range(4 * ATTEMPTS):
+        assert deployed <= world.record.part + 1 <= world.record.parts and (deployed or not restored)
+    for _ in range(12 * ATTEMPTS):
         if world.record.step in ENDED:
             break
         if world.record.step == "stuck":
             world.asked = "undo"
         if world.working():
             world.end()
+        elif world.record.step == "drafting":
+            drafted(world)
         else:
             world.now += 2 * 86_400
             world.look()
@@ -271,7 +281,10 @@ def history(choose: Callable[[Sequence[Any]], Any]) -> World:
     assert not world.working()
     assert world.order[-1] == "drop"  # nothing is held for ever
     if world.record.step == "restored" and not given_up:
-        assert ("restore" in world.order) == ("deploy" in world.order)
+        part = world.order
+        if not world.record.together:  # its own tasks: those of the parts before ended with letting go
+            part = part[max((n for n, kind in enumerate(part) if kind == "snapshot"), default=0) :]
+        assert ("restore" in part) == ("deploy" in part)
     return world
 
 
@@ -310,3 +323,104 @@ def test_nobody_decides_before_somebody_looked() -> None:
     world.health = {"web": RUNNING}
     world.sleep()
     assert world.record.step == "keeping"
+
+
+# -- chains: several parts, one after the other ------------------------------------------------------------------------
+
+
+def settled(world: World) -> None:
+    """The part that is deployed has settled, and all is well."""
+    world.end()
+    world.sleep()
+
+
+def drafted(world: World, why: str | None = "") -> None:
+    """Somebody made the draft of the next part, or says why not."""
+    world.draft = why
+    world.look()
+    world.draft = None
+
+
+def test_the_parts_of_a_chain_follow_each_other_each_with_its_way_back() -> None:
+    world = begun(settle=30, parts=2)
+    world.end()
+    settled(world)
+    assert (world.record.step, world.record.snapshot) == ("keeping", 0)
+    world.end()
+    assert world.record.step == "drafting" and "drafting" in RESERVED
+    drafted(world)
+    assert (world.record.step, world.record.part, world.record.snapshot) == ("snapshotting", 1, 1)
+    world.end()
+    settled(world)
+    world.end()
+    assert world.record.step == "kept" and world.order == ["snapshot", "deploy", "drop"] * 2
+
+
+def test_a_part_that_does_not_go_well_goes_back_alone() -> None:
+    world = begun(parts=3)
+    world.end()
+    settled(world)
+    world.end()
+    drafted(world)
+    world.end()
+    world.end("failed")
+    assert (world.record.step, world.record.snapshot) == ("restoring", 1)
+    world.end()
+    world.end()
+    assert (world.record.step, world.record.part) == ("restored", 1)
+    assert world.order == ["snapshot", "deploy", "drop", "snapshot", "deploy", "restore", "drop"]
+
+
+def test_together_all_parts_go_back_to_what_was_before_the_first() -> None:
+    world = begun(parts=2, together=True)
+    world.end()
+    settled(world)
+    assert world.record.step == "drafting" and world.order == ["snapshot", "deploy"]
+    drafted(world)
+    assert (world.record.step, world.record.snapshot) == ("deploying", 0)
+    world.end("failed")
+    world.end()
+    world.end()
+    assert world.record.step == "restored" and world.order == ["snapshot", "deploy", "deploy", "restore", "drop"]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_part_that_cannot_be_begun_ends_the_chain(together: bool) -> None:
+    world = begun(parts=2, together=together)
+    world.end()
+    settled(world)
+    if not together:
+        world.end()
+    drafted(world, "it asks something")
+    assert world.record.step == ("restoring" if together else "kept") and "it asks something" in world.record.reason
+
+
+def test_what_a_part_made_better_has_to_stay_so() -> None:
+    world = World(parts=2, together=True)
+    world.health = {"web": DOWN}
+    world.look()
+    world.end()
+    world.health = {"web": RUNNING}
+    settled(world)
+    drafted(world)
+    world.health = {"web": DOWN}
+    settled(world)
+    assert world.record.step == "restoring"
+
+
+@pytest.mark.parametrize(("together", "asked", "step"), [
+    (False, "undo", "kept"), (False, "keep", "kept"), (True, "undo", "restoring"), (True, "keep", "keeping"),
+    (False, "abandon", "keeping"), (True, "abandon", "keeping"),
+])  # fmt: skip
+def test_what_is_asked_between_two_parts(together: bool, asked: Asked, step: str) -> None:
+    world = begun(parts=2, together=together)
+    world.end()
+    settled(world)
+    if not together:
+        world.end()
+    world.asked = asked
+    world.look()
+    assert world.record.step == step
+    while world.working():
+        world.end()
+    assert world.record.step in ENDED and world.order.count("deploy") == 1

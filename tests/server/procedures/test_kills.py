@@ -318,6 +318,7 @@ def test_a_killed_update_ends_restored(template: Path, forked: Forks, before: di
 
 
 @pytest.mark.campaign
+@pytest.mark.timeout(5400)  # two seconds a case, and what a busy machine makes of it
 def test_three_hundred_killed_updates(template: Path, forked: Forks, before: dict[str, Any], tmp_path: Path) -> None:
     """``VETRO_CASES`` makes other numbers of them; what was killed is told at the end."""
     count = int(os.environ.get("VETRO_CASES", "300"))

@@ -129,6 +129,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     assert not any(traces(cloud_id(cloud / "nspawn"), tmp_path).values()), "cleaning left something behind"
 
 
+@pytest.mark.timeout(5400)  # a minute a case, and what a busy machine makes of it
 def test_thirty_killed_updates_of_a_real_server(scene: Scene) -> None:
     """``VETRO_CASES`` makes other numbers of them; what was killed, and how long it stood still, is told."""
     count = int(os.environ.get("VETRO_CASES", "30"))

@@ -126,6 +126,7 @@ member  POST         /v2/environments/{environment_id}/undo
 reader  GET          /v2/procedures/{procedure_id}
 reader  GET          /v2/environments/{environment_id}/upgrades
 member  POST         /v2/environments/{environment_id}/upgrades
+member  POST         /v2/environments/{environment_id}/upgrades/one-by-one
 member  GET          /v2/environments/{environment_id}/servers
 member  POST         /v2/environments/{environment_id}/servers/{server}/commands
 member  POST         /v2/environments/{environment_id}/commands/{command}/input

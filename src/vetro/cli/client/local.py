@@ -73,6 +73,7 @@ _ROUTES: Final = tuple(
         ("POST", "/environments/{}/states/{int}/restore", "history:restore_state"),
         ("GET", "/environments/{}/upgrades", "upgrades:list_upgrades"),
         ("POST", "/environments/{}/upgrades", "upgrades:upgrade_environment", "names"),
+        ("POST", "/environments/{}/upgrades/one-by-one", "local:upgrade_one_by_one", "names"),
         ("POST", "/packages/impact", "impact:begin_impact", "names"),
         ("GET", "/packages/impact/{}", "impact:show_impact"),
         ("GET", "/packages/impact/{}/environments/{}", "impact:show_impact_plan"),
@@ -111,7 +112,7 @@ _ROUTES: Final = tuple(
 _REVISED: Final = frozenset({"sessions:write_model", "sessions:add_component", "sessions:change_component"})
 #: Sections of an environment that change it, or begin to.
 _CHANGES: Final = re.compile(
-    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|realize|repair|sessions|upgrades|actions/[^/]+|states/\d+/restore))?"
+    r"/environments/([^/]+)(?:/(?:empty|start|stop|restart|realize|repair|sessions|upgrades(?:/one-by-one)?|actions/[^/]+|states/\d+/restore))?"
 )
 
 

@@ -52,6 +52,9 @@ from vetro.cli.task_run import run_options
     is_flag=True,
     help="Upgrade one application after the other, those that others use first; stop where one does not go well.",
 )
+@click.option(
+    "--all-or-nothing", "together", is_flag=True, help="With --one-by-one: take all back where one does not go well."
+)
 @click.option("--plan", is_flag=True, help="Show what the upgrade would do, and do nothing.")
 @guard_options
 @context_option
@@ -67,6 +70,7 @@ def command(
     answers_path: str | None,
     drops: tuple[str, ...],
     one_by_one: bool,
+    together: bool,
     plan: bool,
     workspace: str | None,
     output: str,
@@ -82,7 +86,8 @@ def command(
     leaves a component less well than it was. --hold keeps the way back open: 'vetro env undo' takes it.
 
     --one-by-one makes an upgrade of its own of each application, each with its way back. Where one is taken back those
-    before it stay, and the rest waits for the same command.
+    before it stay, and the rest waits for the same command; with --all-or-nothing they go back, too. A server goes on
+    with it by itself, whatever becomes of this command.
 
     \b
     Examples:
@@ -92,11 +97,14 @@ def command(
       vetro upgrade shop --to ./com.example.Web --drop web.motd
       vetro upgrade shop --object blog
       vetro upgrade shop --one-by-one
+      vetro upgrade shop --one-by-one --all-or-nothing --hold 24h
       vetro upgrade shop --settle 2m --hold 24h
     """
     said = guard_of(options)
-    if one_by_one and (objects or said.get("hold")):
+    if one_by_one and (objects or (said.get("hold") and not together)):
         raise click.UsageError("--object and --hold are for one upgrade, without --one-by-one")
+    if together and (not one_by_one or said.get("guard") is False):
+        raise click.UsageError("--all-or-nothing is for --one-by-one, without --no-guard")
     answers = {} if answers_path is None else read_data(answers_path)
     if not isinstance(answers, Mapping) or not all(isinstance(one, Mapping) for one in answers.values()):
         out.fail(f"{answers_path} holds no answers", "write a mapping of objects: 'shop: {port: 80}'")
@@ -111,8 +119,10 @@ def command(
             upgrades.list_offers(client, name, output)
             return
         given = {"to": versions, "objects": list(objects), "answers": answers, "drops": list(drops)}
-        do = upgrades.one_by_one if one_by_one else upgrades.upgrade
-        do(client, name, given, paths, plan, output, said, **options)
+        if one_by_one:
+            upgrades.one_by_one(client, name, given, paths, plan, output, said, together, **options)
+        else:
+            upgrades.upgrade(client, name, given, paths, plan, output, said, **options)
 
 
 def _wanted(given: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:

@@ -25,6 +25,7 @@ _PAUSE = 0.5
 _DOING = {
     "snapshotting": "keeping everything as it is",
     "deploying": "deploying",
+    "drafting": "preparing the next upgrade",
     "keeping": "removing what was kept",
     "restoring": "bringing everything back as it was",
     "releasing": "removing what was kept",
@@ -37,7 +38,7 @@ def tell_way_back(
     """Says before an update how it could be taken back, and what would not come back: what is said to the service then.
     ``told``: what was said of that already. Nothing where nobody wants a way back.
 
-    Who confirms losses confirms those that were told, and no others.
+    Losses that were told may go, and no others; where an author wants a word for them, if that was said.
     """
     said = dict(said)
     if said.get("guard") is False:
@@ -59,7 +60,7 @@ def tell_way_back(
     for text in found["losses"]:
         if text not in told:
             out.echo(f"does not come back: {text}")
-    if said.get("confirmed") and found["losses"]:
+    if said.get("confirmed") or not found["required"]:
         said["confirmed"] = found["losses"]
     return said
 
@@ -83,6 +84,8 @@ def standing(client: Client, row: Mapping[str, Any], environment: Mapping[str, A
     if row["step"] == "stuck":
         return f"an update is stuck: {out.shown(row['reason'])}; {back} tries again, {keep} keeps what is"
     doing = _DOING.get(row["step"], row["step"])
+    done = [name for part in row.get("parts") or () if part["state"] == "done" for name in part["names"]]
+    doing += f" (done: {', '.join(done)})" if done else ""
     if client.local and environment["status"] == "interrupted":
         goes_on = command(client, "resume", environment["name"])
         return f"an update was interrupted while {doing}; {goes_on} goes on, {back} takes it back"
@@ -104,11 +107,15 @@ def finish(
     On this machine its tasks run in here. Ctrl-C takes it back; a second one leaves it as it is, to be resumed.
     """
     label, quiet, asked = environment["name"], bool(options.get("quiet")), False
-    told = ""
+    told, told_part = "", -1
     while True:
         row: dict[str, Any] = client.get(f"/procedures/{procedure}")
         if row["final"] or row["step"] in ("holding", "stuck"):
             break
+        part, parts = _part(row)
+        if part > told_part and not quiet:
+            told_part = part
+            out.note(out.style(f"{part + 1} of {len(parts)}: {', '.join(parts[part]['names'])}", bold=True))
         if row["step"] != told:
             told = row["step"]
             _say(row, quiet)
@@ -126,6 +133,25 @@ def finish(
             _undo_again(client, row)
     _conclude(client, row, label, asked)
     return row
+
+
+def _part(row: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]:
+    """The number of the part of a chain that is made now, -1 where it is none; and all of them."""
+    parts = row.get("parts") or ()  # servers of earlier versions have none
+    return next((number for number, one in enumerate(parts) if one["state"] == "now"), -1), parts
+
+
+def _tell_parts(row: Mapping[str, Any]) -> bool:
+    """Says what of a chain was done, and what was not; whether all of it was."""
+    named: dict[str, list[str]] = {}
+    for one in _part(row)[1]:
+        named.setdefault(one["state"], []).extend(one["names"])
+    left = [*named.get("now", ()), *named.get("open", ())]
+    if named.get("done") and (left or named.get("back")):
+        out.note(f"what went before stays: {', '.join(named['done'])}")
+    if left:
+        out.note(f"not begun: {', '.join(left)}")
+    return not left
 
 
 def _say(row: Mapping[str, Any], quiet: bool) -> None:
@@ -208,6 +234,10 @@ def _conclude(client: Client, row: Mapping[str, Any], label: str, asked: bool) -
         out.note(out.style(f"environment '{label}' is as it was before the update", fg="yellow") + f": {as_it_was}")
         if not asked and row["reason"]:
             out.note(f"why: {out.shown(row['reason'])}")
+        _tell_parts(row)
+        sys.exit(out.INTERRUPTED if asked else out.FAILED)
+    if row["final"] and not _tell_parts(row):
+        out.note(out.style("stopped: ", fg="yellow", bold=True) + out.shown(row["reason"]))
         sys.exit(out.INTERRUPTED if asked else out.FAILED)
     if row["step"] == "holding":
         out.note(f"it can be taken back until {when(row['until'])}: {command(client, 'undo', label)}")

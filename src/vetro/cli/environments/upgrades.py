@@ -23,6 +23,8 @@ from vetro.model.header import class_name, parse_type_text
 
 #: What the service says while something is open.
 _INCOMPLETE = "SRV610"
+#: What it says where there would be no way back, and where something would not come back that nobody knew of.
+_NO_WAY_BACK, _UNCONFIRMED = "SRV612", "SRV613"
 
 
 def list_offers(client: Client, name: str | None, output: str) -> None:
@@ -94,12 +96,14 @@ def one_by_one(
     plan: bool,
     output: str,
     said: Mapping[str, Any],
+    together: bool,
     **options: Any,
 ) -> None:
     """`vetro upgrade --one-by-one`: each application for itself, those that others use first.
 
-    All that is open has to be answered before the first begins. Stops where one does not go well, as that ended; the
-    same command goes on with the rest.
+    All that is open has to be answered before the first begins. It stops where one does not go well, as that ended; the
+    same command goes on with the rest. ``together``: then all of them go back. The service goes on by itself; where
+    there is no way back, this command makes one upgrade after the other.
     """
     environment = _environment(client, name)
     body = {**given, **_archives(client, paths, given)}
@@ -113,6 +117,14 @@ def one_by_one(
     if plan:
         out.note(UNCHANGED)
         return
+    if said.get("guard") is not False:
+        row = _chain(client, environment, body, report, said, together)
+        if row is not None:
+            _print_report(report, output)
+            say_cloud(client, environment)
+            task = {"procedure_id": row["id"], "kind": "deploy"}
+            finish(client, task, environment, names=names, what="upgrading", **options)
+            return
     for number, group in enumerate(report["order"]):
         out.note(out.style(f"{number + 1} of {len(called)}: {called[number]}", bold=True))
         try:
@@ -123,6 +135,41 @@ def one_by_one(
                 out.note(f"what went before stays: {', '.join(called[:number])}")
             if called[number + 1 :]:
                 out.note(f"not begun: {', '.join(called[number + 1 :])}")
+            raise
+
+
+def _chain(
+    client: Client,
+    environment: Mapping[str, Any],
+    body: Mapping[str, Any],
+    report: Mapping[str, Any],
+    said: Mapping[str, Any],
+    together: bool,
+) -> dict[str, Any] | None:
+    """The procedure that does it; None where there is no way back, and nobody wants one."""
+    asked = {name: body[name] for name in ("to", "answers", "drops", "beside") if name in body}
+    asked |= {name: said[name] for name in ("settle", "hold") if said.get(name) is not None}
+    known = [] if report["guard"] and not said.get("confirmed") else list(report["not_restorable"])
+    may_go = not report["guard"] or bool(said.get("confirmed"))
+    path = f"/environments/{environment['id']}/upgrades/one-by-one"
+    while True:
+        try:
+            return dict(client.post(path, {**asked, "confirmed": known if may_go else False, "together": together}))
+        except Refused as error:
+            codes, details = (error.answered, error.code), error.details
+            found = details.get("losses") if isinstance(details, Mapping) else None
+            new = [text for text in found or () if text not in known]
+            if _UNCONFIRMED in codes and new:
+                for text in new:
+                    out.echo(f"does not come back: {text}")
+                known += new
+                if may_go:
+                    continue
+            unwanted = not (said.get("guard") or report["guard"] or together)
+            if unwanted and (error.status in (404, 405) or _NO_WAY_BACK in codes):
+                if _NO_WAY_BACK in codes:
+                    out.note(error.message)
+                return None
             raise
 
 

@@ -8,9 +8,18 @@
                   +------------------------------------------------------> releasing -> restored
 
 What was held is let go at the end of both ways (``keeping``, ``releasing``), and at once when the environment is given
-up: then nothing goes back. A task that does not go well on the way
-back is tried again; when it never does, a person has to say what comes next (``stuck``). `advance` is pure and total:
-called again with the same facts it changes nothing and commands nothing.
+up: then nothing goes back.
+
+A *chain* has several parts, which are deployed one after the other, each with a draft that is made when the one before
+has settled (``drafting``)::
+
+    settling -> keeping -> drafting -> snapshotting -> deploying    each part has a way back of its own
+    settling -> drafting -> deploying    together: what is held is that of before the first
+
+It stops where a part does not go well; then that part goes back, or together all of them.
+
+A task that does not go well on the way back is tried again; when it never does, a person has to say what comes next
+(``stuck``). `advance` is pure and total: called again with the same facts it changes nothing and commands nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +37,7 @@ Step = Literal[
     "snapshotting",
     "deploying",
     "settling",
+    "drafting",
     "holding",
     "keeping",
     "restoring",
@@ -80,13 +90,29 @@ class GuardedUpdate:
     deployed: bool = False
     #: Whether the present step's task was told to end.
     cancelled: bool = False
-    #: Why it goes back, or why a person is needed.
+    #: Why it goes back, why a person is needed, or why the rest of a chain is not begun.
     reason: str = ""
+    #: Parts that are deployed one after the other, and which of them it is now, from 0.
+    parts: int = 1
+    part: int = 0
+    #: Whether all parts go back where one does not go well, and whether no more of them are to be begun.
+    together: bool = False
+    stopped: bool = False
 
     @property
     def key(self) -> str:
         """The key of the present step's task."""
         return f"{self.step}-{self.tasks}"
+
+    @property
+    def more(self) -> bool:
+        """Whether a part comes after the present one."""
+        return self.part + 1 < self.parts and not self.stopped
+
+    @property
+    def snapshot(self) -> int:
+        """Number of the snapshot that is held, or was last."""
+        return 0 if self.together else self.part
 
     def as_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -172,7 +198,7 @@ def _abandoned(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     working = record.step in _KINDS and record.until is None
     if working and facts.tasks.get(record.key, GONE) not in FINAL:
         return (record, []) if record.cancelled else (replace(record, cancelled=True), [Cancel(record.key)])
-    return _enter(record, "keeping", now, reason=Text("the environment was given up"))
+    return _enter(record, "keeping", now, reason=Text("the environment was given up"), stopped=True)
 
 
 def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
@@ -180,7 +206,7 @@ def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     if facts.asked == "undo":
         return _back(record, facts, now, Text("somebody wanted so"))
     if facts.asked == "keep":
-        return _enter(record, "keeping", now)
+        return _enter(record, "keeping", now, stopped=True)
     if now < record.until:
         return record, [Wake(record.until)]
     if record.by_health and facts.health is None:
@@ -192,9 +218,26 @@ def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
         id, state = min(bad.items())
         name = facts.names.get(id, id)
         return _back(record, facts, now, Text("component '{id}' is {state}", id=name, state=state.value))
+    if record.more:  # what got better has to stay so
+        record = replace(record, before={**record.before, **(facts.health or {})})
+        return _enter(record, "drafting" if record.together else "keeping", now)
     if record.hold > 0:
         return _enter(record, "holding", now, record.hold)
     return _enter(record, "keeping", now)
+
+
+def _drafting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    """Between two parts. Those before are kept already, unless all go together."""
+    if not facts.asked and facts.draft is None:
+        return record, [Wake(now)]
+    if not facts.asked and not facts.draft:
+        following = replace(record, part=record.part + 1, deployed=record.together)
+        return _enter(following, "deploying" if record.together else "snapshotting", now)
+    why = Text("the next part cannot be begun: {why}", why=facts.draft)
+    reason = Text("somebody wanted so") if facts.asked else why
+    if not record.together:
+        return _enter(record, "kept", now, reason=reason, stopped=True)
+    return _enter(record, "keeping" if facts.asked == "keep" else "restoring", now, reason=reason, stopped=True)
 
 
 def worsened(record: GuardedUpdate, health: Mapping[str, State]) -> dict[str, State]:
@@ -218,10 +261,13 @@ def _back(record: GuardedUpdate, facts: Facts, now: float, reason: str) -> _Resu
 
 def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     """`keeping`, `restoring`, `releasing`: what has to be done, so it is tried again."""
+    if facts.asked == "abandon":
+        record = replace(record, stopped=True)
     if record.until is None:
         state = facts.tasks.get(record.key, GONE)
         if state == DONE:
-            return _enter(record, _AFTER[record.step], now)
+            goes_on = record.step == "keeping" and record.more
+            return _enter(record, "drafting" if goes_on else _AFTER[record.step], now)
         if state not in FINAL:
             return record, []
         if record.attempt >= ATTEMPTS:
@@ -241,7 +287,7 @@ def _stuck(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     if facts.asked == "undo":
         return _enter(record, "restoring" if record.deployed else "releasing", now)
     if facts.asked == "keep":
-        return _enter(record, "keeping", now)
+        return _enter(record, "keeping", now, stopped=True)
     return record, []
 
 
@@ -254,6 +300,7 @@ _STEPS = {
     "snapshotting": _snapshotting,
     "deploying": _deploying,
     "settling": _settling,
+    "drafting": _drafting,
     "holding": _holding,
     "keeping": _finishing,
     "restoring": _finishing,

@@ -30,6 +30,8 @@ class Facts:
     #: What people call these components, where that is known.
     names: Mapping[str, str] = field(default_factory=dict)
     asked: Asked = ""
+    #: Of the next part of a chain: '' where its draft is there, else why it cannot be made. None: nobody tried now.
+    draft: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,10 @@ class Found:
         """Whether a task works on it, or a procedure has it."""
         return self.status in (DEPLOYING, DELETING)
 
+    def reserved_for(self, procedure_id: str) -> bool:
+        """Whether this procedure has it, and no task works on it."""
+        return bool(procedure_id) and self.procedure_id == procedure_id and not self.task_id
+
     def require_free(self, recorded: str = "") -> None:
         """Raises `Busy` while a task works on it, `Reserved` while a procedure has it. ``recorded``: what /v1 says of
         the former instead."""

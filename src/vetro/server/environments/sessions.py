@@ -27,11 +27,13 @@ def recorded_refusal(environment_id: str) -> str:
     return f"Could not open session for {what}, environment has deploying or deleting status."
 
 
-def open_session(caller: Caller, environment_id: str) -> Session:
-    """A new, empty draft of the environment as it is now. Raises `Busy` while a task works on it."""
+def open_session(caller: Caller, environment_id: str, procedure_id: str = "") -> Session:
+    """A new, empty draft of the environment as it is now. ``procedure_id``: the procedure for which it is opened, which
+    may have the environment. Raises `Busy` while a task works on it, `Reserved`."""
     with transaction.atomic():
         found = locked(caller, environment_id)
-        found.require_free(recorded_refusal(found.id))
+        if not found.reserved_for(procedure_id):
+            found.require_free(recorded_refusal(found.id))
         session = _opened(found, caller)
         record(caller, "session.open", session.id, found.name, environment=found.id)
         announce(found.project_id, found.id, "opened", kind="session", session=session.id)
@@ -90,7 +92,7 @@ def deployable(
     """The session that is to be deployed, by whomever of the project; both locked. ``procedure_id``: the procedure for
     which it is done, where there is one. Raises as `writable`, and `Reserved`."""
     found = locked(caller, environment_id, model=True)
-    if procedure_id and found.procedure_id == procedure_id and not found.task_id:
+    if found.reserved_for(procedure_id):
         found = replace(found, procedure_id="", status=queries.PENDING)
     if found.procedure_id:
         found.require_free("")

@@ -237,23 +237,27 @@ def check_size(result: Mapping[str, Any]) -> None:
         limits.check_model(result[part], what)
 
 
-def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Session, dict[str, Any]]:
-    """A new session whose draft is the upgrade, and the report about it. All or nothing.
+def draft(
+    caller: Caller, environment_id: str, request: Request, procedure_id: str = ""
+) -> tuple[Session, dict[str, Any]]:
+    """A new session whose draft is the upgrade, and the report about it. All or nothing. ``procedure_id``: see
+    `sessions.open_session`.
 
     Raises what `prepare` raises, and `UpgradeIncomplete` while something is asked, would be lost unconfirmed, or does
     not work: the report is in its ``details``.
     """
     found = queries.get(caller, environment_id, model=True)
-    found.require_free()
+    if not found.reserved_for(procedure_id):
+        found.require_free()
     made = _prepared(caller, found, request)
     if not made.report["ready"]:
-        raise _incomplete(made.report)
+        raise incomplete(made.report)
     root = made.result["objects"]
     kept = {"report": made.report, "base": made.result["base"], "attributes": made.result["attributes"]}
     size = limits.check_model(root) + len(json.dumps(kept))
     stored, beside = dumps({"Objects": root}), dumps(kept)
     with transaction.atomic():
-        session = sessions.open_session(caller, environment_id)
+        session = sessions.open_session(caller, environment_id, procedure_id)
         if session.version != found.version:
             raise Conflict(Text("The environment was deployed meanwhile."), hint=Text("upgrade it again"))
         enforcement.check_model(found.project_id, {"Objects": root, **kept}, size)
@@ -266,6 +270,25 @@ def draft(caller: Caller, environment_id: str, request: Request) -> tuple[Sessio
         record(caller, "session.upgrade", session.id, found.name, environment=found.id, to=moved[:500])
         service.announce(found.project_id, found.id, "upgraded", kind="session", session=session.id)
     return session, made.report
+
+
+def parts(report: Mapping[str, Any], request: Request) -> list[Request]:
+    """An upgrade that was worked out, as upgrades of its applications one after the other (``order`` of the report)."""
+    return [_part(report, request, group) for group in report["order"]]
+
+
+def _part(report: Mapping[str, Any], request: Request, group: Collection[str]) -> Request:
+    """What of an upgrade is about some applications."""
+    mine = [item for item in report["objects"] if item["application"] in group]
+    others = {item[key] for item in report["objects"] if item not in mine for key in ("id", "ref")}
+    moved = {parse_type_text(item["new_type"]).package for item in mine}
+    return Request(
+        to={package: version for package, version in report["target"].items() if package in moved},
+        objects=list(group),
+        answers={own: values for own, values in request.answers.items() if own not in others},
+        drops=[(own, name) for own, name in request.drops if own not in others],
+        beside=request.beside,
+    )
 
 
 # -- versions ----------------------------------------------------------------------------------------------------------
@@ -428,7 +451,8 @@ def _named(report: dict[str, Any], root: Any) -> None:
             item["application"] = owners.get(own)
 
 
-def _incomplete(report: dict[str, Any]) -> UpgradeIncomplete:
+def incomplete(report: dict[str, Any]) -> UpgradeIncomplete:
+    """Why a report is no draft."""
     lost = sum(1 for o in report["objects"] for value in o["dropped"] if value["lost"] and not value["confirmed"])
     if report["problems"]:
         text = Text("the upgrade does not work: {why}", why=report["problems"][0]["message"])

@@ -20,6 +20,7 @@ from vetro.server.api.answers import environments as service_environments
 from vetro.server.api.answers import history as service_history
 from vetro.server.api.answers import sessions as service_sessions
 from vetro.server.api.answers import tasks as service_tasks
+from vetro.server.api.answers import upgrades as service_upgrades
 from vetro.server.environments import deploy, drafts, history, lookup, offers, packages, queries, sessions
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.models import Environment, Session, State
@@ -162,6 +163,12 @@ def deploy_session(workspace: Workspace, session_id: str, **said: Any) -> dict[s
     before is found out now, nobody else does."""
     before = procedures.health_before(workspace, session_id, said.get("guard"))
     return service_sessions.deploy_session(workspace.caller, session_id, **said, before=before)
+
+
+def upgrade_one_by_one(workspace: Workspace, environment_id: str, **said: Any) -> dict[str, Any]:
+    """Begins to upgrade one application after the other: the procedure. How components are before is found out now."""
+    before = procedures.health_of(workspace, environment_id)
+    return service_upgrades.upgrade_one_by_one(workspace.caller, environment_id, **said, before=before)
 
 
 def empty_environment(workspace: Workspace, environment_id: str) -> dict[str, Any]:

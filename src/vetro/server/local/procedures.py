@@ -40,7 +40,12 @@ def health_before(workspace: Workspace, session_id: str, guard: bool | None) -> 
     session = Session.objects.filter(id=session_id).first()
     if session is None or guard is False or (guard is None and session.upgrade is None):
         return None
-    environment = Environment.objects.get(id=session.environment_id)
+    return health_of(workspace, session.environment_id)
+
+
+def health_of(workspace: Workspace, environment_id: str) -> Mapping[str, State]:
+    """How the components of an environment are now."""
+    environment = Environment.objects.get(id=environment_id)
     if not environment.version:
         return {}
     found: Mapping[str, State] = looking().seen(workspace.config, environment, sandboxed_workers.launcher())

@@ -28,8 +28,8 @@ class Procedure(models.Model):
     asked = models.CharField(max_length=16, blank=True, default="")
     #: `vetro.engine.procedures.guarded_update.GuardedUpdate`.
     record = EncryptedJSON()
-    #: {caller, session_id, cloud, region, failure, stopped, losses, ignored, still, held, reason}: see
-    #: `vetro.server.procedures.store`.
+    #: {caller, session_id, cloud, region, failure, stopped, losses, ignored, still, held, reason, since, chain}: see
+    #: `vetro.server.procedures.store` and `vetro.server.procedures.chains`.
     about = EncryptedJSON()
     #: The state before, the one that the update left, and the one that took it back.
     before_state = models.BigIntegerField()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 
@@ -31,13 +31,16 @@ from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.watch.guesses import guess
 
+if TYPE_CHECKING:
+    from vetro.server.procedures.chains import Chain
+
 #: Seconds that an update may be looked at, and for which it can be taken back afterwards, at most.
 MOST_SETTLE, MOST_HOLD = 86_400.0, 30 * 86_400.0
 #: Days for which a procedure that has ended is kept.
 DAYS = 90
 #: Steps in which an update can be taken back, and in which it can be said that it stays.
 UNDOABLE: Final = frozenset({"snapshotting", "deploying", "settling", "holding", "stuck"})
-KEEPABLE: Final = frozenset({"settling", "holding", "stuck"})
+KEEPABLE: Final = frozenset({"settling", "drafting", "holding", "stuck"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ class Guard:
     settle: float | None = None
     #: Seconds for which it can be taken back afterwards.
     hold: float = 0.0
-    #: Whether it is known, and fine, what does not come back; or what of it is known: then what came to it since is
-    #: refused, whoever wants the way back.
+    #: Whether it is known, and fine, what does not come back; or what of it is known (nothing, too): then what came to
+    #: it since is refused, whoever wants the way back.
     confirmed: bool | Collection[str] = False
 
 
@@ -61,20 +64,22 @@ def deploy(
     session_id: str,
     guard: Guard | None = None,
     before: Mapping[str, Health] | None = None,
+    chain: Chain | None = None,
 ) -> Task:
     """Starts the deployment of a session's draft, with a way back where that is wanted: the first task of it.
 
-    ``before``: how the components are, where somebody looked just now; else as the watcher says. Raises what
+    ``before``: how the components are, where somebody looked just now; else as the watcher says. ``chain``: of which
+    the session is the first part; then there is a way back, or nothing is begun. Raises what
     `vetro.server.environments.deploy.check` raises, and `GuardRequired`, `NoWayBack`, `LossesUnconfirmed`, `StillHeld`.
     """
     guard = guard or Guard()
     _check_times(guard)
     upgrade = Session.objects.filter(id=session_id, upgrade__isnull=False).exists()
     substitution.migrate(caller, environment_id, session_id)
-    required = author_wants(caller, environment_id, session_id)
+    required = author_wants(caller, environment_id, session_id) or (chain is not None and chain.required)
     if required and guard.wanted is False:
         raise GuardRequired(Text("the author of a class allows this update only with a way back"))
-    wanted = guard.wanted or required
+    wanted = guard.wanted or required or chain is not None
     if guard.wanted is None and upgrade and not wanted:
         row = Environment.objects.filter(id=environment_id).first()
         wanted = row is not None and row.version > 0 and offered(row)
@@ -83,15 +88,18 @@ def deploy(
     queries.get(caller, environment_id).require_free()
     found = way_back(caller, environment_id, session_id)
     if not found.able:
-        if guard.wanted is None and not required:
+        if guard.wanted is None and not required and chain is None:
             return deploying.begin(caller, environment_id, session_id)
         raise NoWayBack(Text("there would be no way back: {why}", why=found.why), details=found.as_json())
-    losses = [] if guard.confirmed is True else [one for one in found.losses if one not in (guard.confirmed or ())]
-    if losses and (required or guard.confirmed):
+    if chain is not None:
+        found = replace(found, losses=tuple(dict.fromkeys([*found.losses, *chain.losses])))
+    known = found.losses if guard.confirmed is True else guard.confirmed or ()
+    losses = [one for one in found.losses if one not in known]
+    if losses and (required or guard.confirmed is not False):
         raise LossesUnconfirmed(
             Text("not all of it would come back: {what}", what="; ".join(losses)[:1000]), details={"losses": losses}
         )
-    return _begin(caller, environment_id, session_id, guard, found, before)
+    return _begin(caller, environment_id, session_id, guard, found, before, chain)
 
 
 def _check_times(guard: Guard) -> None:
@@ -108,6 +116,7 @@ def _begin(
     guard: Guard,
     found_way: WayBack,
     before: Mapping[str, Health] | None,
+    chain: Chain | None,
 ) -> Task:
     session, found, *_ = deploying.check(caller, environment_id, session_id)
     earlier = active(found.id)
@@ -137,7 +146,9 @@ def _begin(
             },
             "environment": found.name,
             "session_id": session.id,
-            "upgrade": dict(((session.upgrade or {}).get("report") or {}).get("target") or {}),
+            "upgrade": dict(
+                chain.target if chain is not None else ((session.upgrade or {}).get("report") or {}).get("target") or {}
+            ),
             "cloud": environment.cloud,
             "region": environment.region,
             "failure": environment.failure,
@@ -145,17 +156,30 @@ def _begin(
             "losses": list(found_way.losses),
             "ignored": sorted(found_way.ignored),
             "still": found_way.still,
+            **({} if chain is None else {"chain": _kept(chain, guard, found_way)}),
         },
         record=GuardedUpdate(
             settle=found_way.settle if guard.settle is None else guard.settle,
             hold=guard.hold,
             by_health=found_way.settle > 0 or guard.settle is not None,
+            parts=1 if chain is None else len(chain.parts),
+            together=chain is not None and chain.together,
         ).as_json(),
     )
     row.save(force_insert=True)
     record(caller, "environment.guard", found.id, found.name, procedure=row.id, session=session.id)
     store.drive(row, {id: state for id, state in health.items() if id not in found_way.ignored})
     return Task.objects.get(id=row.steps.order_by("created", "id").values_list("task_id", flat=True)[0])
+
+
+def _kept(chain: Chain, guard: Guard, found_way: WayBack) -> dict[str, Any]:
+    """What is known of a chain later: what was told, and whether that was asked for."""
+    return {
+        "parts": list(chain.parts),
+        "losses": list(found_way.losses),
+        "asked": guard.confirmed is not False,
+        "settle": guard.settle,
+    }
 
 
 def _health(found: queries.Found) -> dict[str, Health]:
@@ -177,6 +201,32 @@ def active(environment_id: str) -> Procedure | None:
     return Procedure.objects.filter(environment_id=environment_id, finished=None).first()
 
 
+def can_be_undone(row: Procedure) -> bool:
+    """Whether it can be taken back now. Between the parts of a chain only what goes back together can."""
+    together = row.step == "drafting" and bool(row.record.get("together"))
+    return row.finished is None and (row.step in UNDOABLE or together)
+
+
+def can_be_kept(row: Procedure) -> bool:
+    """Whether it can be said now that what there is stays, and that no more is begun."""
+    return row.finished is None and row.step in KEEPABLE
+
+
+def parts_of(row: Procedure) -> list[dict[str, Any]]:
+    """The parts of a chain: {names, state}; a state is ``done``, ``now``, ``back`` or ``open``. Of others none."""
+    record, done = GuardedUpdate.from_json(row.record), row.finished is not None
+    found = []
+    for number, part in enumerate((row.about.get("chain") or {}).get("parts") or ()):
+        if row.step == "restored" and (record.together or number == record.part) and number <= record.part:
+            state = "back"
+        elif number < record.part or (number == record.part and row.step in ("drafting", "keeping", "kept")):
+            state = "done"
+        else:
+            state = "now" if number == record.part and not done else "open"
+        found.append({"names": part["names"], "state": state})
+    return found
+
+
 def undoable(caller: Caller, environment_id: str) -> Procedure:
     """The update of an environment that can be taken back now. Raises `NothingHeld`, and `Busy` while another task
     works on what it left."""
@@ -184,7 +234,7 @@ def undoable(caller: Caller, environment_id: str) -> Procedure:
     row = active(found.id)
     if row is None:
         raise NothingHeld(Text("no update of environment '{name}' can be taken back", name=found.name))
-    if row.step not in UNDOABLE:
+    if not can_be_undone(row):
         raise Conflict(Text("the update is {step} already", step=row.step))
     if row.step == "holding":
         found.require_free()
@@ -202,7 +252,7 @@ def keep(caller: Caller, environment_id: str) -> Procedure:
     row = active(found.id)
     if row is None:
         raise NothingHeld(Text("no update of environment '{name}' has a way back", name=found.name))
-    if row.step not in KEEPABLE:
+    if not can_be_kept(row):
         raise Conflict(Text("the update is {step}: it cannot be kept now", step=row.step))
     return _ask(caller, row, "keep")
 

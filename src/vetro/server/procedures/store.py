@@ -8,8 +8,8 @@ task has the first two already.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -53,9 +53,26 @@ class Place:
     region: str
 
 
-def go_on(id: str, *, asked: Asked = "", health: Mapping[str, Health] | None = None) -> Procedure | None:
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """The next part of a chain, or ``why`` it cannot be begun."""
+
+    #: Its number, from 0.
+    part: int
+    why: str = ""
+    session_id: str = ""
+    losses: Sequence[str] = ()
+    ignored: Collection[str] = ()
+    still: bool = False
+    #: Seconds for which it is looked at.
+    settle: float = 0.0
+
+
+def go_on(
+    id: str, *, asked: Asked = "", health: Mapping[str, Health] | None = None, drafted: Drafted | None = None
+) -> Procedure | None:
     """Looks at a procedure: as it is then; None where it is gone, or has ended. ``asked``: what somebody wants of it;
-    ``health``: how its environment is, where somebody looked."""
+    ``health``: how its environment is, where somebody looked; ``drafted``: its next part, where somebody made it."""
     with transaction.atomic():
         row = _locked(id)
         if row is None:
@@ -64,7 +81,7 @@ def go_on(id: str, *, asked: Asked = "", health: Mapping[str, Health] | None = N
             row.asked = asked
         elif not Environment.objects.filter(id=row.environment_id).exists():
             row.asked = "abandon"
-        drive(row, health)
+        drive(row, health, drafted)
         return row
 
 
@@ -79,14 +96,19 @@ def _locked(id: str) -> Procedure | None:
     return Procedure.objects.select_for_update().filter(id=id, finished=None).first()
 
 
-def drive(row: Procedure, health: Mapping[str, Health] | None) -> None:
+def drive(row: Procedure, health: Mapping[str, Health] | None, drafted: Drafted | None = None) -> None:
     """Goes on with a procedure whose row is locked, or new."""
     while True:
         now = clock.read()
         before = GuardedUpdate.from_json(row.record)
         names = _names(row, health or ())
-        facts = Facts(tasks=_tasks(row), health=health, names=names, asked=row.asked)  # type: ignore[arg-type]
+        asked: Any = row.asked
+        next_part = drafted is not None and drafted.part == before.part + 1
+        draft = drafted.why if drafted is not None and next_part else None
+        facts = Facts(tasks=_tasks(row), health=health, names=names, asked=asked, draft=draft)
         after, commands = advance(before, facts, now.timestamp())
+        if drafted is not None and after.part == before.part + 1:
+            after = _begin_part(row, after, drafted, now)
         _follow(row, before, after, commands, now)
         for command in commands:
             match command:
@@ -98,6 +120,23 @@ def drive(row: Procedure, health: Mapping[str, Health] | None) -> None:
                         row.refresh_from_db()  # a task that nobody ran has ended by that
         if not any(isinstance(command, Enqueue) for command in commands):
             return
+
+
+def _begin_part(row: Procedure, after: GuardedUpdate, drafted: Drafted, now: datetime) -> GuardedUpdate:
+    """What a procedure knows of the part that it begins; the others are behind it, unless all go back together."""
+    losses = [*row.about["losses"], *(one for one in drafted.losses if one not in row.about["losses"])]
+    row.about = {
+        **row.about,
+        "session_id": drafted.session_id,
+        "losses": losses if after.together else list(drafted.losses),
+        "ignored": sorted({*row.about["ignored"], *drafted.ignored}),
+        "still": drafted.still,
+    }
+    environment = Environment.objects.filter(id=row.environment_id).first()
+    if not after.together and environment is not None:
+        row.before_state, row.update_state = environment.version, None
+        row.about |= {"failure": environment.failure, "stopped": environment.stopped, "since": now.isoformat()}
+    return replace(after, settle=max(after.settle, drafted.settle))
 
 
 def _names(row: Procedure, ids: Collection[str]) -> dict[str, str]:
@@ -194,12 +233,18 @@ def _snapshot(row: Procedure, caller: Caller, kind: str) -> Task:
         caller,
         "snapshot",
         environment=place,
-        args={"do": do, "name": row.id, **still},
+        args={"do": do, "name": _snapshot_name(row), **still},
         action={"object_id": row.environment_id, "method": do, "args": {}},
     )
     if kind != "drop":  # which holds nobody up
         Environment.objects.filter(id=row.environment_id).update(task_id=task.id)
     return task
+
+
+def _snapshot_name(row: Procedure) -> str:
+    """What the cloud calls what is held."""
+    number = GuardedUpdate.from_json(row.record).snapshot
+    return f"{row.id}-{number}" if number else row.id
 
 
 def _undone(row: Procedure, environment: Environment, task_id: str) -> None:
@@ -223,7 +268,8 @@ def _undone(row: Procedure, environment: Environment, task_id: str) -> None:
         undone_of=row.before_state + 1,
     )
     power.forget(environment, old.model)
-    usage.back(environment.id, row.created)
+    since = row.about.get("since")
+    usage.back(environment.id, datetime.fromisoformat(since) if since else row.created)
     row.undo_state = environment.version
     audited(SYSTEM, "environment.undone", environment.id, environment.name, procedure=row.id, state=old.number)
     announce(environment.project_id, environment.id, "undone", task=task_id, version=environment.version)

@@ -57,6 +57,11 @@ def visit(id: str, look: Look) -> Procedure | None:
         return None
     now, health = clock.read(), None
     record = GuardedUpdate.from_json(row.record)
+    if row.step == "drafting" and not row.asked:
+        mine = Procedure.objects.filter(id=id, wake_at=row.wake_at, step="drafting")
+        if not mine.update(wake_at=now + timedelta(seconds=LOOKING)):
+            return row
+        return chains().go_on(row)  # type: ignore[no-any-return]
     decides = row.step == "settling" and not row.asked and record.by_health
     if decides and record.until is not None and record.until <= now.timestamp():
         # Nobody else looks at the same time: looking takes a while.
@@ -111,6 +116,13 @@ class Sweeper:
     def _look(self, row: Procedure) -> Mapping[str, State]:
         found: Mapping[str, State] = looking().look(self._config, self._launcher, row)
         return found
+
+
+def chains() -> ModuleType:
+    """What makes the next parts of chains (`vetro.server.procedures.chains`)."""
+    from vetro.server.procedures import chains as found  # it loads what upgrades need
+
+    return found
 
 
 def looking() -> ModuleType:

@@ -6,7 +6,7 @@ The cloud says what it can hold; the classes of what is deployed and of what is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from vetro.engine.query.query import AskFailed
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, parse_type_text, type_of
 from vetro.model.tree import objects
+from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.packages.lock import parse_lock
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
@@ -197,9 +198,21 @@ def _declared(
             classes = {text: None for text in classes if parse_type_text(text).package in (None, *moved)}
         if not classes:
             continue
-        args = {"classes": [{"text": text, **parse_type_text(text)._asdict()} for text in classes], "updates": True}
+        asked = [{"text": text, **_header(text, rows)} for text in classes]
         try:
-            answer |= ask(caller, "lifecycle", packages=rows, args=args)
-        except AskFailed:  # a class that does not load is told by the deployment
-            pass
+            answer |= ask(caller, "lifecycle", packages=rows, args={"classes": asked, "updates": True})
+        except AskFailed as error:
+            if part is root and known is None:
+                answer[""] = {"lost": [{"what": str(Text("nobody knows: {why}", why=error.message)), "method": ""}]}
     return answer
+
+
+def _header(text: str, rows: Sequence[Any]) -> dict[str, Any]:
+    """Name, version and package of a class; a header of a draft may say less than what was chosen for it."""
+    found = parse_type_text(text)._asdict()
+    if not found["version"]:
+        mine = [row for row in rows if found["name"] in row.class_names and found["package"] in (None, row.fqn)]
+        if mine:
+            row = max(mine, key=lambda one: version_key(parse_version(one.version)))
+            found |= {"version": row.version, "package": row.fqn}
+    return found

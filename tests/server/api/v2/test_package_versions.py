@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from typing import Any
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.catalog.archives import archive
+from vetro.server.catalog import blobs
+from vetro.server.catalog.models import Package
 
 NAME = "com.example.App"
 TEXT = "Namespaces: {{=: com.example}}\nName: App\nProperties:\n  size: {{Contract: $.int().notNull().check($ > {})}}\n"
@@ -91,3 +96,53 @@ def test_publishing_is_refused_and_forced(root: Any) -> None:
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "SRV523")
     forced = root.patch(f"/v2/packages/{id}?anyway=true", {"public": True})
     assert forced.json()["compatibility"]["forced"] is True
+
+
+def packed(files: dict[str, str | bytes], link: str = "") -> bytes:
+    """An archive with these files, and a symbolic link where that is wanted."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+        if link:
+            info = zipfile.ZipInfo("Classes/link.yaml")
+            info.external_attr = 0o120777 << 16
+            made.writestr(info, link)
+    return stream.getvalue()
+
+
+MANIFEST = f"Format: 1.4\nType: Library\nFullName: {NAME}\nVersion: 1.1.0\nClasses: {{{NAME}: App.yaml}}\n"
+APP = TEXT.format(5)
+ENDLESS = APP.replace("$ > 5", "range(0, 10 ** 12).where($ < 0).len() = 0")
+ALIASES = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(15)
+)
+HOSTILE: dict[str, bytes] = {
+    "no archive": b"PK\x03\x04" + b"\xff" * 500,
+    "cut": packed({"manifest.yaml": MANIFEST, "Classes/App.yaml": APP})[:-40],
+    "bomb": packed({"manifest.yaml": MANIFEST, "Classes/App.yaml": APP, "Resources/zeros": b"\0" * (160 << 20)}),
+    "climbs": packed({"manifest.yaml": MANIFEST, "Classes/App.yaml": APP, "../../outside": "x"}),
+    "link": packed({"manifest.yaml": MANIFEST, "Classes/App.yaml": APP}, link="/etc/shadow"),
+    "aliases": packed({"manifest.yaml": MANIFEST + ALIASES, "Classes/App.yaml": APP}),
+    "deep": packed({"manifest.yaml": MANIFEST, "Classes/App.yaml": APP + "x: " + "[" * 100_000}),
+    "tags": packed({"manifest.yaml": "!!python/object/apply:os.system ['true']\n", "Classes/App.yaml": APP}),
+    "endless": packed({"manifest.yaml": MANIFEST, "Classes/App.yaml": ENDLESS}),
+    "another": packed({"manifest.yaml": MANIFEST.replace(NAME, "x.Y"), "Classes/App.yaml": APP.replace(NAME, "x.Y")}),
+}
+
+
+@pytest.mark.attack("uploads", "compare")
+@pytest.mark.parametrize("side", ["old_archive", "new_archive"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_archives_are_refused_or_unknown_and_nothing_is_kept(ann: Any, name: str, side: str) -> None:
+    send(ann, "/v2/packages", app("1.0.0", 0))
+    other = {"new": NAME} if side == "old_archive" else {"old": NAME}
+    blobs_before, rows_before = set(blobs.store().listed()), Package.objects.count()
+    done = send(ann, "/v2/packages/compare", HOSTILE[name], part=side, **other)
+    assert done.status_code in (200, 400, 404, 409, 413, 422), done.content
+    if name == "endless":
+        assert {found["level"] for found in done.json()["findings"]} == {"unknown"}
+    else:
+        assert done.status_code != 200 and done.json()["error"]["code"].startswith("SRV"), done.content
+        assert b"/etc/shadow" not in done.content and b"Traceback" not in done.content
+    assert set(blobs.store().listed()) == blobs_before and Package.objects.count() == rows_before

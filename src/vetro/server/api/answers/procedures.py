@@ -29,10 +29,12 @@ def procedure_json(row: Procedure) -> dict[str, Any]:
         "hold": record["hold"],
         "until": service.until(row),
         "losses": about["losses"],
+        "parts": service.parts_of(row),
+        "together": bool(record.get("together")),
         "held": about.get("held") or [],
         "states": {"before": row.before_state, "update": row.update_state, "undo": row.undo_state},
-        "undoable": row.finished is None and row.step in service.UNDOABLE,
-        "keepable": row.finished is None and row.step in service.KEEPABLE,
+        "undoable": service.can_be_undone(row),
+        "keepable": service.can_be_kept(row),
         "tasks": [
             {**step, "error": None if step["error"] is None else decode_messages(step["error"])}
             for step in service.tasks_of(row)

@@ -44,6 +44,13 @@ class ProcedureStates(Schema):
     undo: int | None = Field(description="That took it back: a copy of the one before.")
 
 
+class ProcedurePart(Schema):
+    """One of the upgrades that a chain makes one after the other."""
+
+    names: list[str] = Field(description="Its applications.")
+    state: str = Field(description="done, now, back (taken back), open (not begun).")
+
+
 class ProcedureShown(Schema):
     """An update that can be taken back."""
 
@@ -53,8 +60,8 @@ class ProcedureShown(Schema):
     environment: str = Field(description="Its name.")
     user_id: str
     step: str = Field(
-        description="ready, snapshotting, deploying, settling, holding, keeping, restoring, releasing; stuck: a person "
-        "says undo or keep; at its end kept or restored."
+        description="ready, snapshotting, deploying, settling, drafting (the next part), holding, keeping, restoring, "
+        "releasing; stuck: a person says undo or keep; at its end kept or restored."
     )
     final: bool
     reason: str = Field(description="Why it goes back, or what it is stuck at.")
@@ -63,6 +70,8 @@ class ProcedureShown(Schema):
     hold: float = Field(description="Seconds for which it can be taken back afterwards.")
     until: datetime | None = Field(description="When the present step is over by itself.")
     losses: list[str] = Field(description="What does not come back.")
+    parts: list[ProcedurePart] = Field(description="Of an upgrade one by one; else none.")
+    together: bool = Field(description="Whether all parts go back where one does not go well.")
     held: list[HeldPart]
     states: ProcedureStates
     undoable: bool

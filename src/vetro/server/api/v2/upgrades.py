@@ -11,7 +11,8 @@ from pydantic import StringConstraints
 from vetro.server.api.answers import upgrades as answers
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.packages import ReleaseShown
-from vetro.server.api.v2.routes import Answer, Routes, created
+from vetro.server.api.v2.procedures import ProcedureShown
+from vetro.server.api.v2.routes import Answer, Routes, accepted, created
 from vetro.server.api.v2.sessions import SessionShown
 from vetro.server.api.v2.shapes import Given, Short
 
@@ -38,13 +39,31 @@ class Offers(Schema):
     items: list[OfferShown]
 
 
-class UpgradeWanted(Given):
+class UpgradeAsked(Given):
     """What is to be upgraded. Objects are named by id, or by a name that only one of them has."""
 
     to: dict[Short, _Version] = Field({}, description="Package to version; none: the newest of all.")
     objects: list[Short] = Field([], description="Only these, with what they own; none: all.", max_length=1000)
     answers: dict[Short, dict[Short, Any]] = Field({}, description="Object to property to value.")
     drops: list[Short] = Field([], description="OBJECT.PROPERTY whose values may be lost.", max_length=1000)
+
+
+class UpgradeChain(UpgradeAsked):
+    """What is to be upgraded one after the other, and how each can be taken back."""
+
+    settle: float | None = Field(
+        None, ge=0, le=86_400, description="Seconds for which each is looked at; null: as authors say, or 30."
+    )
+    hold: float = Field(0, ge=0, le=2_592_000, description="Seconds for which the last can be taken back afterwards.")
+    confirmed: bool | Annotated[list[str], Field(max_length=1000)] = Field(
+        False, description="What does not come back is known, and may go; a list: these losses, and no others."
+    )
+    together: bool = Field(False, description="All go back where one does not go well.")
+
+
+class UpgradeWanted(UpgradeAsked):
+    """What is to be upgraded."""
+
     draft: bool = Field(True, description="Make the session; false: only say what would be.")
 
 
@@ -78,3 +97,19 @@ def upgrade_environment(request: HttpRequest, environment_id: str, given: Upgrad
     While something is asked, or a value would be lost unconfirmed, the answer is 409 with the report in `details`.
     """
     return created(answers.upgrade_environment(who(request), environment_id, **given.dict()))
+
+
+@routes.add(
+    "POST",
+    "/environments/{environment_id}/upgrades/one-by-one",
+    "upgradeOneByOne",
+    "update_environment",
+    ProcedureShown,
+    status=202,
+)
+def upgrade_one_by_one(request: HttpRequest, environment_id: str, given: UpgradeChain) -> Answer:
+    """Upgrades one application after the other, what others use first, each with a way back; stops where one goes back.
+
+    It needs nobody: the service goes on. Refused as an upgrade is, and where there would be no way back.
+    """
+    return accepted(answers.upgrade_one_by_one(who(request), environment_id, **given.dict()))

@@ -69,13 +69,15 @@ def shown(row: Procedure) -> dict[str, Any]:
         "until": service.until(row),
         "upgrade": sorted(row.about["upgrade"].items()),
         "losses": row.about["losses"],
+        "parts": service.parts_of(row),
+        "together": bool(row.record.get("together")),
         "held": row.about.get("held") or [],
         "before": row.before_state,
         "update": row.update_state,
         "undo": row.undo_state,
         "created": row.created,
-        "undoable": row.finished is None and row.step in service.UNDOABLE,
-        "keepable": row.finished is None and row.step in service.KEEPABLE,
+        "undoable": service.can_be_undone(row),
+        "keepable": service.can_be_kept(row),
     }
 
 
@@ -88,7 +90,7 @@ def _procedure(caller: Caller, environment: str, id: str) -> Procedure:
 
 def _back(env_page: EnvironmentPage, row: Procedure) -> dict[str, Any] | None:
     """What taking it back would change: {states, changes}; None where that cannot be done."""
-    if row.finished is not None or row.step not in service.UNDOABLE or not allows(env_page.caller, "show_history"):
+    if not service.can_be_undone(row) or not allows(env_page.caller, "show_history"):
         return None
     newer, older = env_page.found.version, row.before_state
     if newer == older:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
@@ -19,7 +20,9 @@ from vetro.server.environments import deploy as deploy_rules
 from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import Invalid, ServiceError
+from vetro.server.language import translated
 from vetro.server.procedures import service as procedures
+from vetro.server.procedures.errors import LossesUnconfirmed
 from vetro.server.procedures.models import of_task
 from vetro.server.requests.streams import text_stream
 from vetro.server.setup import config
@@ -45,10 +48,19 @@ def deploy(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     # Whoever saw changes means those: when somebody else was faster, she is told so, and nothing else is deployed.
     session = request.POST.get("draft") or drafts.wanted(caller, environment).id
     guard = {"1": True, "0": False}.get(request.POST.get("guard", ""))
-    # So do losses: what came to them since the page was shown is told first.
-    known = request.POST.getlist("known") if request.POST.get("confirmed") == "1" else ()
+    # So do losses: what came to them since the page was shown is told first, and asked again.
+    known = known_losses(request.POST) if request.POST.get("confirmed") == "1" else False
     said = procedures.Guard(guard, hold=_hold(request.POST.get("hold")), confirmed=known)
-    return begun(request, environment, procedures.deploy(caller, environment, session, said))
+    try:
+        return begun(request, environment, procedures.deploy(caller, environment, session, said))
+    except LossesUnconfirmed as error:
+        messages.warning(request, translated(error.message))
+        return go(request, f"/app/environments/{environment}/changes")
+
+
+def known_losses(given: QueryDict) -> list[str]:
+    """What a page said would not come back; browsers write line ends of their own."""
+    return [text.replace("\r\n", "\n") for text in given.getlist("known")]
 
 
 def begun(request: HttpRequest, environment: str, task: Task) -> HttpResponse:

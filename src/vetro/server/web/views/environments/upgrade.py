@@ -30,12 +30,16 @@ from vetro.server.environments.upgrades import Offer, Request
 from vetro.server.errors import Conflict, Invalid, ServiceError
 from vetro.server.forms.queries import check_answers
 from vetro.server.forms.upgrade_questions import Problems, Questions, Typed
+from vetro.server.language import translated
+from vetro.server.procedures import chains
 from vetro.server.procedures import service as procedures
+from vetro.server.procedures.errors import LossesUnconfirmed
 from vetro.server.procedures.way_back import offered
 from vetro.server.web.environment_page import EnvironmentPage, open_page
 from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.environments.tasks import begun
+from vetro.server.web.views.environments.tasks import begun, known_losses
+from vetro.server.web.views.packages.impact import known
 from vetro.server.web.views.packages.package import releases_of
 from vetro.server.web.views.wizard.control import Group, every, told_problems, top
 from vetro.server.web.views.wizard.controls import groups_of
@@ -66,6 +70,8 @@ class _Page:
         self.wanted = Request(to=_versions(self.given, env_page.offers), drops=_drops(self.given))
         self.questions: Questions | None = None
         self.problem: ServiceError | None = None
+        #: What would not come back, besides what the report says.
+        self.losses: list[str] = []
 
     def posted(self) -> HttpResponse:
         """The draft, and the page about it or its plan; the page again while something is open."""
@@ -97,11 +103,19 @@ class _Page:
             problems.setdefault("", []).extend(told.problems)
         if problems:
             return self.answer(typed, problems)
+        how = self.given.get("how", "")
         try:
             asked = replace(self.wanted, answers=questions.answers(typed))
-            session, _report = upgrades.draft(caller, self.env_page.id, asked)
+            if deploys and how in ("each", "together"):
+                said, together = self._guard(questions.report), how == "together"
+                row = chains.begin(caller, self.env_page.id, asked, said, together=together)
+                return go(self.request, f"{here}/updates/{row.id}")
+            session, report = upgrades.draft(caller, self.env_page.id, asked)
         except UpgradeIncomplete as error:
             return self.answer(typed, self._open(error, questions, typed))
+        except LossesUnconfirmed as error:  # those of before, and what came to them, are asked now
+            self.problem, self.losses = error, [*known_losses(self.given), *error.details["losses"]]
+            return self.answer(typed)
         except (Conflict, Invalid) as error:
             self.problem = error
             return self.answer(typed)
@@ -110,15 +124,18 @@ class _Page:
             return go(self.request, f"{here}/plans/{task.id}")
         if deploys:
             try:
-                said = procedures.Guard(wanted=True)
-                return begun(
-                    self.request, self.env_page.id, procedures.deploy(caller, self.env_page.id, session.id, said)
-                )
+                task = procedures.deploy(caller, self.env_page.id, session.id, self._guard(report))
+                return begun(self.request, self.env_page.id, task)
             except Conflict as error:  # what is in the way is told with the draft
-                messages.warning(self.request, error.message)
+                messages.warning(self.request, translated(error.message))
                 return go(self.request, f"{here}/changes")
         messages.success(self.request, _("The upgrade is a draft now. Nothing changes until you deploy it."))
         return go(self.request, f"{here}/changes")
+
+    def _guard(self, report: Mapping[str, Any]) -> procedures.Guard:
+        """What was shown may go; where an author wants a word for that, if it was ticked."""
+        said = not report["guard"] or self.given.get("confirmed") == "1"
+        return procedures.Guard(True, confirmed=known_losses(self.given) if said else False)
 
     def answer(self, typed: Typed, problems: Problems | None = None) -> HttpResponse:
         """The page. ``problems``: of the answers; None: nobody looked at them yet."""
@@ -136,6 +153,7 @@ class _Page:
             "components",
             versions=self._versions(questions),
             given_versions=[f"{name}={version}" for name, version in sorted(self.wanted.to.items())],
+            given_how=self.given.get("how", ""),
             guard_offered=offered(Environment.objects.get(id=self.env_page.id)),
             may_plan=allows(self.env_page.caller, "plan_environment"),
             texts=json.dumps(script_texts()),
@@ -199,6 +217,7 @@ class _Page:
             "moved": moved,
             "removed": [{**item, "class_name": label_of_type(item["type"])} for item in report["removed"]],
             "possible": bool(report["objects"]) and not report["problems"],
+            "losses": list(dict.fromkeys([*report["not_restorable"], *self.losses])),
         }
 
     def _versions(self, questions: Questions | None) -> list[dict[str, Any]]:
@@ -216,6 +235,8 @@ class _Page:
                 "choices": _choices(offer, target.get(offer.package, "")),
                 "pulled": offer.package in target and offer.package not in self.wanted.to,
                 "releases": _releases(offer, target.get(offer.package, ""), rows),
+                "package": (chosen := rows.get((offer.package, target.get(offer.package, "")))),
+                "impact": None if chosen is None else known(self.env_page.caller, chosen),
             }
             for offer in offers.values()
         ]
