@@ -31,7 +31,7 @@ def test_ten_applications_are_seen_before_a_version_is_published(service: Any, p
     page.set_input_files("input[name=archive]", file)
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("heading", name="What Shop 3.0.0 would change")).to_be_visible()
-    expect(page.get_by_text("10 environments were looked at.")).to_be_visible(timeout=300_000)
+    expect(page.get_by_text("10 environments were looked at.", exact=True)).to_be_visible(timeout=300_000)
     assert not examined(page, "impact-after-import")
     expect(page.get_by_role("region", name="Fails").get_by_text("Classes/Shop.yaml")).to_be_visible()
     listed = service.api("ann", "GET", "/v2/packages?name=test.shop")["items"]
@@ -44,7 +44,7 @@ def test_ten_applications_are_seen_before_a_version_is_published(service: Any, p
     page.get_by_role("navigation", name="Parts of the package").get_by_role("link", name="Impact").click()
     expect(page.get_by_text("10 environments of your project use an older version.")).to_be_visible()
     page.get_by_role("button", name="Find out again").click()
-    expect(page.get_by_text("10 environments were looked at.")).to_be_visible(timeout=300_000)
+    expect(page.get_by_text("10 environments were looked at.", exact=True)).to_be_visible(timeout=300_000)
     assert not examined(page, "impact")
     same = page.get_by_role("region", name="Nothing changes")
     expect(same.get_by_text("9 environments")).to_be_visible()

@@ -13,6 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,21 +61,22 @@ def told(environment_id: str, session_id: str, result: Any, data: bytes) -> dict
     return {"id": environment_id, "plan": plan, "lock": None if lock is None else lock.text(), "parts": parts}
 
 
-def elsewhere(service: Service, forked: Forks, data: bytes, write: int) -> None:
-    """Says what another service tells of an import."""
+def elsewhere(service: Service, forked: Forks, data: bytes, project: str, write: int) -> None:
+    """Says what another service tells of an import into a project of the same id: clouds make ids of it."""
     from vetro.server.environments import plan, transfer
     from vetro.server.local import database
 
     with ExitStack() as stack:
         config = service.opened(stack)
         database.prepare(config)
-        made = transfer.import_environment(CALLER, data, fresh=True, keep_ids=True)
+        caller = replace(CALLER, project_id=project)
+        made = transfer.import_environment(caller, data, fresh=True, keep_ids=True)
         id, session = made["environment_id"], made["session_id"]
-        task = plan.plan(CALLER, id, session)
+        task = plan.plan(caller, id, session)
         killer = Killer((), write)
         work(config, forked, killer, lambda row: {})
         task.refresh_from_db()
-        killer.say(told=told(id, session, task.result, exported(CALLER, id)))
+        killer.say(told=told(id, session, task.result, exported(caller, id)))
 
 
 def brought(person: Any, data: bytes, **more: str) -> Any:
@@ -91,7 +93,7 @@ def test_an_import_with_its_ids_is_planned_to_the_letter(
     prepared(folder)
     with forks(folder / "cache" / "code", "record") as forked:
         other = Service(folder, **{"cloud.driver": "record"})
-        alive, said = in_process(partial(elsewhere, other, forked, archive))
+        alive, said = in_process(partial(elsewhere, other, forked, archive, root.caller.project_id))
     assert alive
     from vetro.server.tasks.models import Task
 

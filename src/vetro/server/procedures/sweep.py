@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
+from importlib import import_module
 from types import ModuleType
 
 from django.db import Error as DatabaseFailed
@@ -61,7 +62,9 @@ def visit(id: str, look: Look) -> Procedure | None:
         mine = Procedure.objects.filter(id=id, wake_at=row.wake_at, step="drafting")
         if not mine.update(wake_at=now + timedelta(seconds=LOOKING)):
             return row
-        return chains().go_on(row)  # type: ignore[no-any-return]
+        # Loaded here: it needs what makes upgrades, which few commands do.
+        found: Procedure | None = import_module("vetro.server.procedures.chains").go_on(row)
+        return found
     decides = row.step == "settling" and not row.asked and record.by_health
     if decides and record.until is not None and record.until <= now.timestamp():
         # Nobody else looks at the same time: looking takes a while.
@@ -116,13 +119,6 @@ class Sweeper:
     def _look(self, row: Procedure) -> Mapping[str, State]:
         found: Mapping[str, State] = looking().look(self._config, self._launcher, row)
         return found
-
-
-def chains() -> ModuleType:
-    """What makes the next parts of chains (`vetro.server.procedures.chains`)."""
-    from vetro.server.procedures import chains as found  # it loads what upgrades need
-
-    return found
 
 
 def looking() -> ModuleType:

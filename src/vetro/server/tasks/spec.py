@@ -212,7 +212,7 @@ def secret_keys(config: Config) -> list[str]:
 def _plan_seed(model: Mapping[str, Any], packages: Sequence[Any], resolution: Sequence[Choice]) -> str:
     """The same for the same model and packages: so is what a plan tells, wherever it is made. Nothing of it is used."""
     used = sorted((row.fqn, row.version, row.digest) for row in packages)
-    text = canonical({"model": model, "packages": used, "choices": [astuple(one) for one in resolution]})
+    text = canonical({"model": model, "packages": used, "choices": sorted(map(astuple, resolution))})
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
