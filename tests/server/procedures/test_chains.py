@@ -214,6 +214,14 @@ def test_what_does_not_come_back_is_confirmed_for_all_before_the_first(site: Sit
     assert found["step"] == "kept" and found["losses"] == ["mail that was sent"]
 
 
+def test_two_at_once_are_one(site: Site) -> None:
+    procedure = site.begun()
+    error = site.begin().json()["error"]
+    assert (error["code"], error["details"]) == ("SRV439", {"procedure_id": procedure})
+    assert Procedure.objects.count() == 1 and site.run(procedure)["step"] == "kept"
+    assert not Session.objects.filter(environment_id=site.id, state=Session.OPENED).exists()
+
+
 def test_others_have_nothing_to_say(site: Site, eve: Any, people: Any) -> None:
     path = f"/v2/environments/{site.id}/upgrades/one-by-one"
     assert eve.post(path, {}).status_code == 404

@@ -88,6 +88,18 @@ def test_it_can_be_taken_back_while_it_is_held(market: Market) -> None:
     assert market.person.post(f"{here}/undo").json()["error"]["code"] == "SRV616"
 
 
+def test_undo_that_is_sent_twice_does_it_once(market: Market) -> None:
+    found = market.run(market.guarded(market.draft(title="large"), hold=3600))
+    here = f"/v2/environments/{market.id}"
+    assert market.person.post(f"{here}/undo").status_code == 202
+    again = market.person.post(f"{here}/undo")
+    assert again.status_code == 409 and "restoring already" in again.json()["error"]["message"]
+    assert market.person.post(f"{here}/keep").status_code == 409
+    done = market.run(found["id"])
+    assert done["step"] == "restored" and [task["kind"] for task in done["tasks"]].count("restore") == 1
+    assert market.environment()["version"] == 3
+
+
 def test_what_came_after_an_update_goes_with_it(market: Market) -> None:
     found = market.run(market.guarded(market.draft(title="large"), hold=3600))
     market.deploy(market.draft(title="larger"))
