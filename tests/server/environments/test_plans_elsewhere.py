@@ -63,9 +63,15 @@ def told(environment_id: str, session_id: str, result: Any, data: bytes) -> dict
 
 def elsewhere(service: Service, forked: Forks, data: bytes, project: str, write: int) -> None:
     """Says what another service tells of an import into a project of the same id: clouds make ids of it."""
+    from django.db import connections
+
     from vetro.server.environments import plan, transfer
     from vetro.server.local import database
 
+    # Those of the process that forked this one stay open.
+    theirs = [(one, one.connection) for one in connections.all()]
+    for one, _ in theirs:
+        one.connection = None
     with ExitStack() as stack:
         config = service.opened(stack)
         database.prepare(config)

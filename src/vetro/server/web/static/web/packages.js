@@ -66,6 +66,7 @@ if (form) {
     const page = new DOMParser().parseFromString(html, "text/html");
     const part = page.querySelector("[data-report]") ?? page.querySelector(".alert, main");
     report.replaceChildren(...(part ? [document.importNode(part, true)] : [broken()]));
+    window.htmx?.process(report); // what a version would change is found out meanwhile
     report.firstElementChild.focus?.();
     report.scrollIntoView({ block: "nearest" });
   };
