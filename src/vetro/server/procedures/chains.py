@@ -8,7 +8,7 @@ transactions. Nobody else can open a draft meanwhile, so one that a killed proce
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from vetro.diagnostics import Text
@@ -24,24 +24,10 @@ from vetro.server.environments.upgrades import Request
 from vetro.server.errors import Unavailable
 from vetro.server.procedures import service, store
 from vetro.server.procedures.models import Procedure, of_task
-from vetro.server.procedures.service import Guard
+from vetro.server.procedures.service import Chain, Guard
 from vetro.server.procedures.store import Drafted
 from vetro.server.procedures.way_back import way_back
 from vetro.yaql.errors import VetroError
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """What a procedure keeps of a chain."""
-
-    #: Each a request as JSON, with the names of its applications.
-    parts: tuple[Mapping[str, Any], ...]
-    #: Whether all go back where one does not go well.
-    together: bool
-    #: Whether an author wants a way back, and what authors say would not come back.
-    required: bool
-    losses: tuple[str, ...]
-    target: Mapping[str, str]
 
 
 def begin(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.db import transaction
 
@@ -31,9 +31,6 @@ from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.watch.guesses import guess
 
-if TYPE_CHECKING:
-    from vetro.server.procedures.chains import Chain
-
 #: Seconds that an update may be looked at, and for which it can be taken back afterwards, at most.
 MOST_SETTLE, MOST_HOLD = 86_400.0, 30 * 86_400.0
 #: Days for which a procedure that has ended is kept.
@@ -56,6 +53,20 @@ class Guard:
     #: Whether it is known, and fine, what does not come back; or what of it is known (nothing, too): then what came to
     #: it since is refused, whoever wants the way back.
     confirmed: bool | Collection[str] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Upgrades of applications one after the other (`vetro.server.procedures.chains`)."""
+
+    #: Each a request as JSON, with the names of its applications.
+    parts: tuple[Mapping[str, Any], ...]
+    #: Whether all go back where one does not go well.
+    together: bool
+    #: Whether an author wants a way back, and what authors say would not come back.
+    required: bool
+    losses: tuple[str, ...]
+    target: Mapping[str, str]
 
 
 def deploy(
