@@ -136,6 +136,12 @@ def started(pid: int) -> int:
         return 0
 
 
+def boot() -> str:
+    """Which start of the machine this is: after another one, numbers and times of processes come again."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
 def leader_of(nspawn: int) -> int | None:
     """The guest's first process, once it is in its own namespaces; None while it is not."""
     try:
@@ -359,8 +365,8 @@ def keep(folder: str) -> None:
                 _mount(folder, launch)
                 mounted = True
             child = _start(folder, launch)
-            me, it = os.getpid(), child.pid
-            write_json(os.path.join(folder, "running.json"), {"keeper": [me, started(me)], "nspawn": [it, started(it)]})
+            who = {name: [pid, started(pid), boot()] for name, pid in (("keeper", os.getpid()), ("nspawn", child.pid))}
+            write_json(os.path.join(folder, "running.json"), who)
             status = _watch(child, launch, console)
             if status != REBOOT:
                 ended = {"status": status}
