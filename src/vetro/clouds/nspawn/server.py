@@ -61,8 +61,7 @@ class NspawnServer:
         data = load(self.folder / "running.json")
         numbers = data.get(which) if isinstance(data, dict) else None
         # Those of earlier versions do not say of which start of the machine they are.
-        there = numbers and numbers[2:] in ([], [supervisor.boot()])
-        found = Process(*numbers[:2]) if there else None
+        found = Process(*numbers[:2]) if numbers and numbers[2:] in ([], [supervisor.boot()]) else None
         return found if found is not None and found.alive() else None
 
     def leader(self) -> int | None:
