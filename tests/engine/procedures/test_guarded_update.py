@@ -295,6 +295,7 @@ def test_no_history_leads_to_two_tasks_or_to_an_update_that_stays_between(data: 
 
 
 @pytest.mark.campaign
+@pytest.mark.timeout(3600)  # two minutes of processor time
 def test_a_hundred_thousand_histories() -> None:
     chance = random.Random("histories")
     ends = Counter(history(chance.choice).record.step for _ in range(100_000))

@@ -132,6 +132,7 @@ def judged(seed: int, counted: Counter[str]) -> None:
 SEEDS = 40 if EVERYTHING else 2
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(5 if EVERYTHING else 1))
 def test_no_model_refutes_what_is_called_safe_and_each_witness_is_one(part: int) -> None:
     counted: Counter[str] = Counter()

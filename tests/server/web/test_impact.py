@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from tests.server.impact.fleet import archive, environment, shop
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
 from vetro.server.impact import service
-from vetro.server.impact.models import Impact
+from vetro.server.impact.models import Entry, Impact
+from vetro.server.tasks.models import Task
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Browser = Callable[[Any], Client]
@@ -43,6 +45,16 @@ def part(client: Client, package: Any) -> str:
     return str(answer.content.decode())
 
 
+def looked_at(drain: Callable[..., Any]) -> None:
+    """All that was asked is found out, also where a busy machine makes a task wait for its process too long."""
+    past = datetime.now(UTC) - timedelta(hours=1)
+    for _ in range(5):
+        drain()
+        if not Entry.objects.filter(group="").exists():
+            return
+        Task.objects.exclude(state__in=Task.FINAL).update(lease_until=past)
+
+
 def test_an_import_shows_whom_the_version_would_change(
     markets: list[str], ann: Any, browser: Browser, drain: Callable[..., Any]
 ) -> None:
@@ -51,7 +63,7 @@ def test_an_import_shows_whom_the_version_would_change(
     package = Package.objects.get(fqn="test.shop", version="3.0.0")
     assert "What Shop 3.0.0 would change" in text and "0 of 2 environments were looked at" in text
     assert f'hx-get="/app/packages/{package.id}/impact/"' in text
-    drain()
+    looked_at(drain)
     text = part(client, package)
     assert "2 environments were looked at" in text and "hx-get" not in text
     assert "Fails" in text and "Classes/Shop.yaml" in text and "market-1" in text and "Nothing changes" in text
@@ -92,7 +104,7 @@ def test_who_publishes_sees_counts_of_others_and_none_of_their_names(
     answer = client.post(f"/app/packages/{package.id}/switch", {"what": "is_public", "value": "1"})
     assert answer["Location"] == f"/app/packages/{package.id}/impact/"
     assert Impact.objects.get().all_projects
-    drain()
+    looked_at(drain)
     assert "market-1" in part(client, package)  # an administrator may
     text = part(browser(people("carl", "operators")), package)
     assert "2 environments were looked at" in text and "1 of other projects" in text
