@@ -31,10 +31,18 @@ def versions(name: str) -> list[Path]:
     return sorted(path for path in (CATALOG / name).iterdir() if path.name[0].isdigit())
 
 
+def others(name: str) -> list[str]:
+    """Applications that an application requires."""
+    (package,) = load_path(versions(name)[-1])
+    prefix = "io.vetro.catalog."
+    return [one.removeprefix(prefix) for one in package.requirements if one.startswith(prefix)]
+
+
 @each_application
 def test_it_is_sound_and_says_what_it_is(name: str) -> None:
     newest = versions(name)[-1]
-    assert [str(problem) for _, problem in check_paths([str(path) for path in versions(name)])] == []
+    required = [str(path) for other in others(name) for path in versions(other)]
+    assert [str(problem) for _, problem in check_paths([str(path) for path in versions(name)], required)] == []
     (package,) = load_path(newest)
     assert package.name == f"io.vetro.catalog.{name}" and package.description and package.author and package.tags
     assert (newest / "logo.png").read_bytes().startswith(b"\x89PNG") and (newest / "README.md").is_file()
@@ -49,7 +57,8 @@ def test_it_is_sound_and_says_what_it_is(name: str) -> None:
 def test_each_version_is_a_way_from_the_one_before(name: str) -> None:
     (*_, old, new) = versions(name)
     ((before,), (after,)) = load_path(old), load_path(new)
-    done = compare(before, after, seconds=120)
+    required = [package for other in others(name) for package in load_path(versions(other)[-1])]
+    done = compare(before, after, required, seconds=120)
     assert promises(done.new, done.required), [str(finding) for finding in done.findings]
 
 
@@ -63,6 +72,7 @@ def words_of(name: str, *more: str) -> list[str]:
         str(folder / "agents.yaml"),
         "--context",
         "local",
+        *(word for other in others(name) for word in ("--require", str(versions(other)[-1]))),
         *more,
     ]
 

@@ -1,0 +1,43 @@
+"""What the lives of applications on real servers share: their servers, a server's death, and that nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+from tests.acceptance.test_nspawn_deploy import cloud_of
+from tests.cli.deploykit import Place
+from tests.support.servers import traces
+
+
+def hosts(place: Place, environment: str) -> dict[str, str]:
+    """Addresses of servers by name."""
+    rows = place.data("env", "show", environment)["components"]
+    found = ((str(row["server"]), str(row["addresses"])) for row in rows)
+    return {name: addresses.split()[0].strip(",") for name, addresses in found if addresses.strip("- ")}
+
+
+def action(place: Place, environment: str, component: str, name: str, *more: str) -> Any:
+    """What an action gives."""
+    return place.data("env", "action", environment, name, "--app", component, *more)
+
+
+def kill(place: Place, *names: str) -> None:
+    """All processes of servers die at once."""
+    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
+        if json.loads((folder / "server.json").read_text())["name"] in names:
+            for pid, *_ in json.loads((folder / "running.json").read_text()).values():
+                os.kill(pid, signal.SIGKILL)
+
+
+def destroy(place: Place, environment: str) -> None:
+    """The environment goes; no server, volume, process, interface or mount of it is left."""
+    place.ok("env", "destroy", environment, "--yes")
+    left = traces(cloud_of(place), place.root)
+    left.pop("notes")
+    assert not any(left.values()), left
+    assert place.servers() == []
+    volumes = place.root / "cloud" / "nspawn" / "volumes"
+    assert not volumes.exists() or not [*volumes.iterdir()]

@@ -1,0 +1,147 @@
+"""MariaDB on real servers: used by an application and people, moved, killed, destroyed, restored, upgraded, gone."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.catalog.life import action, destroy, hosts, kill
+from tests.catalog.mysql_client import Refused, ask
+from tests.cli.conftest import write_package
+from tests.cli.deploykit import Place
+
+MARIADB = Path(__file__).parents[2] / "catalog" / "MariaDB"
+
+#: An application that uses a database of whatever kind, and says by which login.
+LEDGER = """\
+Namespaces: {=: t, std: io.vetro.std, murano: io.murano}
+Name: Ledger
+Extends: murano:Application
+Properties:
+  name: {Contract: $.string().notNull()}
+  database: {Contract: $.class(std:Database).notNull()}
+  told: {Contract: $.int().notNull(), Default: 0, Usage: Out}
+Methods:
+  .init:
+    Body:
+      - $.database.changedEvent.subscribe($this)
+  deploy:
+    Body:
+      - $.database.deploy()
+      - $.database.createDatabase(ledger)
+  handleChanged:
+    Arguments:
+      - sender: {Contract: $.class(std:Database).notNull()}
+    Body:
+      - $.told: $.told + 1
+  login:
+    Scope: Public
+    Body:
+      - $login: $.database.createDatabase(ledger)
+      - Return: {user: $login.user, password: $login.password, host: $.database.endpoint().host, told: $.told}
+"""
+
+
+def checksum(host: str, login: dict[str, str]) -> str:
+    """Of all that the application stored."""
+    return hashlib.sha256(repr(ask(host, login, "SELECT * FROM entries ORDER BY id", "ledger")).encode()).hexdigest()
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3000)  # three dozen commands and packages of the mirror, on a machine that does other things
+def test_a_life(warm_place: Place) -> None:
+    place = warm_place
+    command = ["deploy", str(MARIADB / "1.0.0"), "--env", "data", "--app", "db", "--driver", "nspawn"]
+    chosen = ["name=db", "bufferPool=64", "replicaCount=1", "dataSize=1", "server.flavor=m1.small"]
+    place.ok(*command, *(word for one in chosen for word in ("--set", one)))
+    ledger = write_package(place.folder / "ledger", {"t.Ledger": LEDGER}, extra="Require: {io.vetro.std: 1}\n")
+    place.ok("deploy", str(ledger), "--env", "data", "--app", "ledger", "--set", "name=ledger", "--set", "database=db")
+    first, second = hosts(place, "data")["db-1"], hosts(place, "data")["db-2"]
+    login = action(place, "data", "ledger", "login")
+    assert login["host"] == first and login["user"] == "ledger"
+    ask(first, login, "CREATE TABLE entries (id INT PRIMARY KEY AUTO_INCREMENT, words VARCHAR(100))", "ledger")
+    for number in range(100):
+        ask(first, login, f"INSERT INTO entries (words) VALUES ('entry {number} \u00fc \U0001f600')", "ledger")
+    before = checksum(first, login)
+    at = ask(first, login, "SELECT @@global.gtid_binlog_pos")[0][0]
+    assert ask(second, login, f"SELECT MASTER_GTID_WAIT('{at}', 20)") == [["0"]] and checksum(second, login) == before
+    with pytest.raises(Refused, match="read-only"):
+        ask(second, login, "INSERT INTO entries (words) VALUES ('x')", "ledger")
+    with pytest.raises(Refused, match="denied"):
+        ask(first, {**login, "password": "wrong"}, "SELECT 1")
+    with pytest.raises(Refused, match="denied"):
+        ask(first, login, "SELECT * FROM mysql.user")
+
+    # Nothing to do.
+    again = place.ok("env", "deploy", "data").output
+    assert "the primary" not in again and "replica of" not in again and "Installing" not in again, again
+
+    # A newer version, taken back, and taken again: data and servers stay.
+    place.ok("upgrade", "data", "--to", str(MARIADB / "1.1.0"), "--hold", "1h", "--settle", "0")
+    assert checksum(first, login) == before and action(place, "data", "db", "listUsers") == []
+    place.ok("env", "undo", "data", "--yes")
+    place.refused("env", "action", "data", "listUsers", "--app", "db")
+    assert checksum(first, login) == before
+    place.ok("upgrade", "data", "--to", str(MARIADB / "1.1.0"), "--no-guard")
+    assert checksum(first, login) == before and hosts(place, "data")["db-1"] == first
+
+    # People: who may read does not write, and who is removed does not read.
+    person = action(place, "data", "db", "addUser", "--arg", "user=ada", "--arg", "database=ledger")
+    assert checksum(first, person) == before
+    with pytest.raises(Refused, match="denied"):
+        ask(first, person, "DELETE FROM entries", "ledger")
+    assert action(place, "data", "db", "listUsers") == [{"user": "ada", "databases": ["ledger"], "writes": False}]
+    action(place, "data", "db", "removeUser", "--arg", "user=ada")
+    with pytest.raises(Refused, match="denied"):
+        checksum(first, person)
+
+    made = action(place, "data", "db", "backup")
+    place.ok("env", "action", "data", "downloadBackup", "--app", "db", "--save", "dump.gz")
+    assert hashlib.sha256((place.folder / "dump.gz").read_bytes()).hexdigest() == made["sha256"]
+
+    # No write that was answered is lost by moving to the other server, and the application is told.
+    ask(first, login, "INSERT INTO entries (words) VALUES ('late')", "ledger")
+    assert action(place, "data", "db", "switchOver") == "db-2"
+    moved = action(place, "data", "ledger", "login")
+    assert moved["host"] == second and moved["told"] == login["told"] + 1
+    assert ask(second, moved, "SELECT words FROM entries ORDER BY id DESC LIMIT 1", "ledger") == [["late"]]
+    ask(second, moved, "INSERT INTO entries (words) VALUES ('later')", "ledger")
+    with pytest.raises(Refused, match="read-only"):
+        ask(first, moved, "INSERT INTO entries (words) VALUES ('x')", "ledger")
+    now = checksum(second, moved)
+
+    # Applications get other logins; the old ones are refused when all have taken theirs.
+    assert action(place, "data", "db", "rotateLogins") == {"ledger": "ledger_a"}
+    fresh = action(place, "data", "ledger", "login")
+    assert fresh["user"] == "ledger_a" and fresh["told"] == moved["told"] + 1 and checksum(second, fresh) == now
+    with pytest.raises(Refused, match="denied"):
+        checksum(second, moved)
+    assert fresh["password"] not in place.ok("env", "log", "data").output + place.ok("env", "show", "data").output
+
+    # A killed primary is told, and comes back with what it had.
+    kill(place, "db-2")
+    assert "has ended by itself" in place.ok("env", "health", "data").stdout
+    place.ok("env", "deploy", "data")
+    assert checksum(second, fresh) == now
+    states = action(place, "data", "db", "status")
+    assert [(row["name"], row["role"], row["writes"]) for row in states] == [
+        ("db-1", "replica", False),
+        ("db-2", "primary", True),
+    ]
+    assert states[0]["linked"]
+
+    # What is destroyed comes back from a backup, on the replica, too. Backups are where the primary was.
+    assert action(place, "data", "db", "switchOver", "--arg", "server=db-1") == "db-1"
+    ask(first, fresh, "DROP TABLE entries", "ledger")
+    assert action(place, "data", "db", "restoreBackup")["name"] == made["name"]
+    assert checksum(first, fresh) == before
+    at = ask(first, fresh, "SELECT @@global.gtid_binlog_pos")[0][0]
+    assert ask(second, fresh, f"SELECT MASTER_GTID_WAIT('{at}', 20)") == [["0"]] and checksum(second, fresh) == before
+
+    # A replica whose data are others is made anew.
+    action(place, "data", "db", "copyReplica", "--arg", "server=db-2")
+    assert checksum(second, fresh) == before
+
+    destroy(place, "data")
