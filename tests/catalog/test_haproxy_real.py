@@ -39,8 +39,8 @@ def test_a_life(warm_place: Place) -> None:
     assert "get requests" not in place.ok("env", "deploy", "front").output, "a second deployment changes nothing"
 
     # A newer version, taken back, and taken again.
-    upgrade = ["upgrade", "front", "--to", str(CATALOG / "HAProxy" / "1.1.0"), "--settle", "0"]
-    place.ok(*upgrade, "--hold", "1h")
+    upgrade = ["upgrade", "front", "--to", str(CATALOG / "HAProxy" / "1.1.0")]
+    place.ok(*upgrade, "--hold", "1h", "--settle", "0")
     assert action(place, "front", "lb", "status")[-1]["state"] == "up"
     place.ok("env", "undo", "front", "--yes")
     place.refused("env", "action", "front", "drain", "--app", "lb", "--arg", f"server={first}")

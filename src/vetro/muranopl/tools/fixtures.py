@@ -88,10 +88,10 @@ def find_tests(engine: Engine, packages: Iterable[Any]) -> Iterator[TestId | tup
 
 
 def test_engine(packages: list[Any], **options: Any) -> Engine:
-    """An engine as tests get it: mocks, virtual clock, limits of a minute of work."""
+    """An engine as tests get it: mocks, a virtual clock, and five minutes, also on a machine that does other things."""
     natives = NativeRegistry(parent=options.pop("natives", None) or default_natives())
     add_mock_functions(natives)
-    limits = options.pop("limits", None) or Limits(max_seconds=60.0)
+    limits = options.pop("limits", None) or Limits(max_seconds=300.0)
     engine = Engine(packages, natives=natives, clock=VirtualClock(), mocking=True, limits=limits, **options)
     natives.register_function("sentPlans", lambda: _sent_plans(engine), params=())
     return engine

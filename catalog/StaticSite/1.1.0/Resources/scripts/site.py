@@ -1,12 +1,12 @@
 #!/usr/bin/python3 -I
-"""What a site needs besides files: ``pull`` of its repository, and ``certify``, a certificate of its own."""
+"""What a site needs besides files: ``pull`` of its repository."""
 
 import json
 import os
 import subprocess
 import sys
 
-SITE, TLS = "/srv/site", "/etc/nginx/tls"
+SITE = "/srv/site"
 
 
 def git(*words):
@@ -46,51 +46,5 @@ def pull(given):
     return {"changed": True, "commit": commit}
 
 
-def certify(given):
-    """A certificate for a name, unless there is one that is valid for another month."""
-    certificate, key = f"{TLS}/site.crt", f"{TLS}/site.key"
-    if os.path.exists(certificate) and os.path.exists(key):
-        asked = [
-            "openssl",
-            "x509",
-            "-in",
-            certificate,
-            "-noout",
-            "-checkend",
-            str(30 * 86400),
-            "-checkhost",
-            given["name"],
-        ]
-        done = subprocess.run(asked, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and "does match" in done.stdout:
-            return {"changed": False}
-    os.umask(0o077)
-    made = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
-        "-days",
-        "825",
-        "-subj",
-        f"/CN={given['name'][:64]}",
-        "-addext",
-        f"subjectAltName=DNS:{given['name']}",
-        "-keyout",
-        key,
-        "-out",
-        certificate,
-    ]
-    done = subprocess.run(made, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"openssl: {done.stderr.strip()[-500:]}")
-    subprocess.run(["sh", "-c", "systemctl is-active --quiet nginx && systemctl reload nginx || true"], check=True)
-    return {"changed": True}
-
-
 if __name__ == "__main__":
-    json.dump({"pull": pull, "certify": certify}[sys.argv[1]](json.load(sys.stdin)), sys.stdout)
+    json.dump({"pull": pull}[sys.argv[1]](json.load(sys.stdin)), sys.stdout)
