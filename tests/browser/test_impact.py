@@ -34,8 +34,7 @@ def test_ten_applications_are_seen_before_a_version_is_published(service: Any, p
     expect(page.get_by_text("10 environments were looked at.", exact=True)).to_be_visible(timeout=300_000)
     assert not examined(page, "impact-after-import")
     expect(page.get_by_role("region", name="Fails").get_by_text("Classes/Shop.yaml")).to_be_visible()
-    listed = service.api("ann", "GET", "/v2/packages?name=test.shop")["items"]
-    (new,) = (one["id"] for one in listed if one["version"] == "3.0.0")
+    new = page.get_by_role("link", name="Shop 3.0.0").get_attribute("href").split("/")[-2]
     # The list of environments says that there is something newer.
     page.goto("/app/environments/")
     expect(page.locator("[data-newer='3.0.0']")).to_have_count(ENVIRONMENTS)

@@ -87,7 +87,7 @@ def test_one_new_question_is_answered_and_deployed_with_three_clicks(service: An
     page.get_by_role("button", name="Plan the upgrade").click()
     expect(page.get_by_text("1.0.0@com.example.Ferry").first).to_be_visible(timeout=60_000)
     page.get_by_role("button", name="Deploy this").click()
-    expect(page.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=60_000)
+    expect(page.locator("#live h2 + .state")).to_have_text("kept", timeout=60_000)
     session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]
     (now,) = service.api("ann", "GET", f"/v2/sessions/{session}/model")["services"]
     service.api("ann", "DELETE", f"/v2/sessions/{session}")
