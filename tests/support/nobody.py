@@ -23,7 +23,9 @@ def as_nobody(module: str, words: Sequence[str], timeout: float, **environ: str)
     python = sys.executable
     if os.geteuid() == 0:
         become = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        if subprocess.run([*become, python, "-c", ""], capture_output=True).returncode:
+        # It has to start others of its kind, too.
+        again = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', '']))"
+        if subprocess.run([*become, python, "-c", again], capture_output=True).returncode:
             python, more = _elsewhere(become)
             environment |= more
     command = [*become, python, "-m", module, *words]
