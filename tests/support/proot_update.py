@@ -65,7 +65,10 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.workspace = folder / "workspace"
-        self.environment = {**os.environ, "VETRO_WORKSPACE": str(self.workspace)}
+        # What tests share is root's.
+        own = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
+        places = {"VETRO_IMAGES": str(folder / "images"), "VETRO_WORKSPACE": str(self.workspace)}
+        self.environment = {**own, **places}
 
     def package(self, version: str, more: str = "") -> str:
         """A folder with a version of the shop."""
