@@ -17,7 +17,7 @@ import pytest
 
 from tests.engine.natives import hostile_natives as hostile
 from tests.engine.taskworld import NATIVES, attack, main_class, model, run, write_package
-from vetro.engine.sandbox import LAYERS
+from vetro.engine.sandbox import LAYERS, files_are_closed
 from vetro.engine.sandbox.identity import TASK_ID
 from vetro.engine.task.launcher import Launcher
 
@@ -124,6 +124,35 @@ def test_packages_are_read_whatever_their_mode_says_and_nothing_beside_them(laun
     assert refused["result"] == "refused EACCES"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can have a file system of its own")
+def test_without_landlock_a_file_system_of_their_own_does_the_same(tmp_path: Path) -> None:
+    """As in containers of systemd-nspawn, where root's programs lie below /root and Landlock is forbidden."""
+    closed = tmp_path / "root"
+    closed.mkdir(mode=0o700)
+    path = Path(write_package(closed, {**main_class("- Return: 5"), "Attacker": "Methods: {}\n"}))
+    for item in (*path.rglob("*"), path):
+        item.chmod(0o700 if item.is_dir() else 0o600)
+    where = secrets(tmp_path)
+    with Launcher(natives=["no_landlock_natives:register", REGISTER], path=[str(NATIVES)]) as launcher:
+        layers = {layer["name"]: layer for layer in launcher.layers()}
+        assert layers["files"]["active"] and layers["files"]["detail"] == "a file system of its own"
+        assert run(launcher, str(path), kind="call", method="run", model=model())["result"] == 5
+        assert attack(launcher, str(path), "lazyImports")["result"] == "0 wave"
+        last = attack(launcher, str(path), "attemptAll", where=str(where), names=TRIED)
+        assert last["t"] == "done", last
+        # Its root has nothing but the folders in which that is which it may read.
+        root = set(last["result"].pop("list_root").removeprefix("done ").split(","))
+        shown = [str(path), "/etc", "/usr", *sys.path, str(ROOT), str(NATIVES)]
+        assert root <= {name.split("/")[1] for name in shown if name.startswith("/")}
+        assert {name: said for name, said in last["result"].items() if not said.startswith("refused E")} == {}
+        (path / "journal.db").symlink_to(where / "journal.db")
+        refused = attack(launcher, str(path), "attempt", what="read_journal", where=str(path))
+        assert refused["result"] == "refused ENOENT"
+    assert (where / "journal.db").read_text() == "the secret of another tenant"
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:  # the machine has none of it
+        assert not [line for line in mounts if line.startswith("vetro ")]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only for root do tasks run as a user of their own")
 def test_without_landlock_the_modes_of_files_decide() -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -132,7 +161,8 @@ def test_without_landlock_the_modes_of_files_decide() -> None:
         path = Path(write_package(folder, {**main_class("- Return: 5"), "Attacker": "Methods: {}\n"}))
         where = secrets(folder)
         (where / "journal.db").chmod(0o600)
-        with Launcher(natives=["no_landlock_natives:register", REGISTER], path=[str(NATIVES)]) as launcher:
+        weak = ["no_landlock_natives:register", "no_mounts_natives:register", REGISTER]
+        with Launcher(natives=weak, path=[str(NATIVES)]) as launcher:
             assert [layer["name"] for layer in launcher.layers() if not layer["active"]] == ["files"]
             assert run(launcher, str(path), kind="call", method="run", model=model())["result"] == 5
             last = attack(launcher, str(path), "attemptAll", where=str(where), names=["read_journal", "write_file"])
@@ -145,7 +175,18 @@ def test_without_landlock_the_modes_of_files_decide() -> None:
             path.chmod(0o700)
             error = run(launcher, str(path), kind="call", method="run", model=model())["error"]
     assert (error["code"], str(path) in error["message"]) == ("ENG305", True)
-    assert "readable for everybody" in error["hint"]
+    assert "not as root" in error["hint"]
+
+
+def test_whether_root_has_a_way_to_keep_files_from_tasks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr("vetro.engine.sandbox.landlock.version", lambda: 0)
+    monkeypatch.setattr("vetro.engine.sandbox.kernel.capabilities", lambda: 1 << 21)
+    assert not files_are_closed()  # it may mount
+    monkeypatch.setattr("vetro.engine.sandbox.kernel.capabilities", lambda: 0)
+    assert files_are_closed()
+    monkeypatch.setattr("vetro.engine.sandbox.landlock.version", lambda: 1)
+    assert not files_are_closed()
 
 
 def status_of(pid: int) -> dict[str, str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vetro.engine.sandbox import filter as call_filter
-from vetro.engine.sandbox import identity, kernel, landlock
+from vetro.engine.sandbox import identity, kernel, landlock, mounts
 from vetro.engine.sandbox.layers import ADVICE, LAYERS, Layer
 
 #: What the standard library reads outside of Python's own folders: time zones.
@@ -72,18 +72,30 @@ def leave_network() -> Layer:
     return Layer("network", True, "own user, network and IPC namespace")
 
 
+def files_are_closed() -> bool:
+    """Whether the tasks' user can read only what the modes of files let everybody read: for root, where the kernel or a
+    container has neither Landlock nor mounts. What the service keeps is for itself alone, so tasks read no package."""
+    return os.geteuid() == 0 and not landlock.version() and not kernel.capabilities() >> kernel.CAP_SYS_ADMIN & 1
+
+
 def enter(confinement: Confinement, pipe: int, packages: tuple[str, ...]) -> list[Layer]:
     """Shuts this process in for good; only ``pipe`` leads outside. What is in force, in the order of `LAYERS`.
 
     ``packages`` are the paths that the task may read besides those of the confinement.
     """
     layers = {"network": confinement.network, "limits": _limits()}
-    rules, reason = _rules((*confinement.readable, *packages))
+    readable = (*confinement.readable, *packages)
+    rules, reason = _rules(readable)
     layers["privileges"] = _attempt("privileges", _no_new_privileges)
     layers["files"] = _restrict(rules, reason)
+    mounted = not layers["files"].active and os.geteuid() == 0
+    if mounted:
+        layers["files"] = _view(readable, layers["files"].detail)
     keep_reading = layers["files"].active
     layers["user"] = _attempt("user", lambda: identity.drop(keep_reading=keep_reading, parent=confinement.parent))
     layers["calls"] = _attempt("calls", _filter)
+    if keep_reading and mounted and not layers["calls"].active:
+        kernel.set_capabilities()  # by handles of files, which the filter refuses, it would lead out of the mounts
     wanted = confinement.required
     return [Layer(name, layers[name].active, layers[name].detail, required=name in wanted) for name in LAYERS]
 
@@ -126,6 +138,13 @@ def _restrict(rules: int | None, reason: str) -> Layer:
     return Layer("files", True, "Landlock")
 
 
+def _view(readable: tuple[str, ...], reason: str) -> Layer:
+    try:
+        return Layer("files", True, mounts.enter(readable))
+    except OSError as error:
+        return Layer("files", False, f"{reason}; {error.strerror or error}")
+
+
 def _no_new_privileges() -> str:
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     return "no_new_privs"
@@ -136,4 +155,4 @@ def _filter() -> str:
     return f"seccomp, {kernel.MACHINE}"
 
 
-__all__ = ["ADVICE", "LAYERS", "Confinement", "Layer", "enter", "leave_network", "python_folders"]
+__all__ = ["ADVICE", "LAYERS", "Confinement", "Layer", "enter", "files_are_closed", "leave_network", "python_folders"]

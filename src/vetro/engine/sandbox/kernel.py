@@ -11,8 +11,8 @@ _libc.syscall.restype = ctypes.c_long
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 4, 8, 38, 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
-CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = 0x08000000, 0x10000000, 0x40000000
-CAP_DAC_READ_SEARCH = 2
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x40000000
+CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN = 2, 21
 _CAPABILITY_VERSION_3 = 0x20080522
 
 MACHINE = platform.machine()
@@ -47,6 +47,17 @@ def prctl(option: int, value: int = 0, third: int = 0) -> int:
 def unshare(flags: int) -> None:
     """Gives this process new namespaces. Raises `OSError`."""
     _checked(int(_libc.unshare(flags)))
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """Mounts something, or changes a mount. Raises `OSError`."""
+    texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
+    _checked(int(_libc.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3])))
+
+
+def unmount(target: str, flags: int) -> None:
+    """Undoes a mount. Raises `OSError`."""
+    _checked(int(_libc.umount2(os.fsencode(target), flags)))
 
 
 def capabilities() -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final
 LAYERS: Final[dict[str, str]] = {
     "network": "tasks are in a network namespace without any interface",
     "limits": "tasks can make no file, process or core dump; memory and processor time are limited",
-    "files": "tasks can read packages, cache and Python's libraries, nothing else (Landlock)",
+    "files": "tasks can read packages, cache and Python's libraries, nothing else (Landlock, or mounts of their own)",
     "privileges": "tasks cannot gain privileges",
     "user": "tasks run without capabilities, as a user who owns nothing",
     "calls": "tasks can only make the system calls of an interpreter that computes (seccomp)",
@@ -20,7 +20,8 @@ ADVICE: Final[dict[str, str]] = {
     " kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0); a container needs"
     " CAP_SYS_ADMIN or a seccomp profile that allows unshare",
     "limits": "look at the hard limits of this user (ulimit -H -a)",
-    "files": "use a kernel of version 5.13 or newer with CONFIG_SECURITY_LANDLOCK and 'landlock' in its list lsm=",
+    "files": "use a kernel of version 5.13 or newer with CONFIG_SECURITY_LANDLOCK and 'landlock' in its list lsm=; in a"
+    " container, run Vetro as its root with CAP_SYS_ADMIN",
     "privileges": "use a kernel of version 3.5 or newer",
     "user": "run Vetro as root or as an ordinary user; in a container, map user ids up to 65535",
     "calls": "use a kernel with CONFIG_SECCOMP_FILTER on x86_64 or aarch64; a container must allow the call seccomp",

@@ -183,7 +183,10 @@ def _refusal(layers: list[Layer], packages: list[str]) -> dict[str, Any] | None:
         if not closed:
             return None
         message = f"the user of tasks, {os.geteuid()}, may not read the package {closed[0]}"
-        hint = "make it and the folders above it readable for everybody, or see what 'vetro doctor' says about 'files'"
+        hint = (
+            "run Vetro as a user of its own, not as root; or make the package and the folders above it readable for"
+            " everybody, or see what 'vetro doctor' says about 'files'"
+        )
     return {
         "kind": "error",
         "code": "ENG305",
