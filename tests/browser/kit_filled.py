@@ -18,7 +18,7 @@ def fill(service: Any) -> dict[str, str]:
     """Packages, environments in each state, a template; ids by name, for addresses of pages."""
     api = partial(service.api, "ann")
     for folder in ("database/1.0.0", "database/1.1.0", "licences", "motd", "balancer", "board"):
-        api("POST", "/v2/packages", raw=_archive(_EXAMPLES / folder))
+        api("POST", "/v2/packages", raw=packed(_EXAMPLES / folder))
     if not api("GET", "/v2/packages?fqn=test.shop")["items"]:
         api("POST", "/v2/packages", raw=shop.archive())
     package = api("GET", "/v2/packages?fqn=test.shop")["items"][0]["id"]
@@ -58,7 +58,7 @@ def _shop(own: str, properties: dict[str, Any]) -> dict[str, Any]:
     return {"?": {"type": "test.Shop", "id": own, "name": f"Shop {properties['title']}"}, **properties}
 
 
-def _archive(folder: Path) -> bytes:
+def packed(folder: Path) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for path in sorted(folder.rglob("*")):

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.kit import ROOT, examined
+from tests.browser.kit_filled import packed
 from tests.server.catalog.archives import archive
 
 _DROP = """([files]) => {
@@ -113,6 +115,36 @@ def test_archives_are_dropped_checked_imported_and_deleted(service: Any, page_fo
     page.get_by_role("button", name="Delete…").click()
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#notices")).to_contain_text("1 package is deleted")
+
+
+def test_an_application_is_tried_out_without_an_environment(service: Any, page_for: Any) -> None:
+    page = page_for("ann")
+    service.api("ann", "POST", "/v2/packages", raw=packed(ROOT / "examples/deploy/com.example.vetro.Database"))
+    before = service.api("ann", "GET", "/v2/environments")
+    page.goto(f"{service.url}/app/catalog/com.example.vetro.Database/")
+    page.get_by_role("link", name="Try it Small Database").click()
+    expect(page.locator("[data-tried]")).to_contain_text("no environment is made")
+    page.get_by_role("textbox", name="Token", exact=True).fill("token-of-a-trial")
+    page.get_by_role("textbox", name="Confirm password", exact=True).fill("token-of-a-trial")
+    page.get_by_role("button", name="Next", exact=True).last.click()
+    page.get_by_label("Image").select_option(label="Debian 12")
+    expect(page.locator("#kept")).to_have_text("Kept while you try")
+    assert examined(page, "try-form") == []
+    page.get_by_role("button", name="What would it do?").click()
+    plan = page.locator("#form-plan")
+    expect(plan).to_contain_text("1 server", timeout=180_000)
+    expect(plan).to_contain_text("m1.small")
+    expect(plan.get_by_role("heading", name="Where it would answer")).to_be_visible()
+    expect(plan).to_contain_text("http://")
+    assert examined(page, "try-plan") == []
+    assert "token-of-a-trial" not in page.content()
+    page.get_by_role("button", name="Stop trying").click()
+    expect(page.locator("#notices")).to_contain_text("thrown away")
+    page.goto(f"{service.url}/app/forms/")
+    expect(page.get_by_role("main")).not_to_contain_text("Small Database")
+    assert [row["id"] for row in service.api("ann", "GET", "/v2/environments")["items"]] == [
+        row["id"] for row in before["items"]
+    ]
 
 
 @pytest.mark.campaign

@@ -9,7 +9,8 @@ a page or client shows) and raise `NotFound` for a draft of somebody else, `Inva
 process, and none of this may be called inside of a transaction::
 
     form_session.begin(caller, *, environment_id=None, session_id=None, package=None, class_name=None, version=None,
-               object_id=None, action=None, method=None, source="auto", into=None, template=None) -> Shown
+               object_id=None, action=None, method=None, source="auto", into=None, template=None, tried=False)
+               -> Shown
         add      package=<id of a catalog package>, or class_name=<class> (version: spec)
         edit     object_id=<any object of the session's draft>
         action   action=<action id of the deployed environment>  (no session)
@@ -17,8 +18,11 @@ process, and none of this may be called inside of a transaction::
         For add without environment_id the wizard is "quick": `finish` makes an environment. Without session_id, and
         when the session got stale, it is the person's newest usable session, else `finish` opens one.
         source: auto | definition | class.
+        tried: a new object that is only tried out: filled in and planned, no environment is made; it is kept for an
+        hour after the last answer, and `mine` does not name it. What is begun ``into`` it is tried out, too.
         template: id of a template of the project, for add and edit: the object is one of its components then.
         into: id of another draft: this wizard was opened from a field of it (its box "stay" is left out).
+    form_session.take(caller, id) -> Shown      what was tried out becomes a "quick" form with the same answers
     form_session.settle(caller, id) -> Shown    the quick wizard's environment is made now, for objects to be put there
     form_session.describe(caller, id, page=None) -> Shown           the page that is due, or a look at another one
     form_session.evaluate(caller, id, answers, *, page=None, partial=False, preset="") -> Shown
@@ -59,7 +63,7 @@ id in the header and its fields as sections; keep the id), or None.
 
 ``Shown`` (all plain, immutable)::
 
-    id, purpose ("add"|"edit"|"action"|"static"), source ("definition"|"class"|"method")
+    id, purpose ("add"|"edit"|"action"|"static"|"try"), source ("definition"|"class"|"method")
     sources: other sources that `switch` takes; reason: why the definition is not among them
     form: vetro.forms.model.Form; the due page has its fields, filled in; pages not yet due only names and titles
     page: number of the page that is shown (form.pages[page]); pages_done: numbers that may be gone back to

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
+
 from vetro.diagnostics import TEXTS, Text, decode_messages, encode_messages
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.caller import Caller
@@ -19,8 +21,11 @@ from vetro.server.forms import DAYS
 from vetro.server.forms.models import FormDraft
 from vetro.server.forms.views import Subject
 
-#: Forms that one person may have begun; the oldest make room.
+#: Forms that one person may have begun, and may try out at a time; the oldest make room.
 MOST = 100
+MOST_TRIED = 10
+#: How long a form that is tried out stays after the last answer.
+TRIED_FOR = timedelta(hours=1)
 
 
 class FormChanged(Conflict):
@@ -43,6 +48,8 @@ class Content:
     base: Mapping[str, Any] | None = None
     #: Work of the form sessions by source.
     works: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Of a form that is tried out: the other applications that were made for it.
+    beside: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def work(self) -> dict[str, Any]:
@@ -66,12 +73,13 @@ class Content:
         """What `as_json` gave, after a stay in the database."""
         reason = decode_messages({name: data[name] for name in ("reason", TEXTS) if name in data})
         kept = {name: value for name, value in data.items() if name != TEXTS}
-        return cls(**{**kept, **reason, "subject": Subject(**data["subject"]), "sources": tuple(data["sources"])})
+        whole = {"sources": tuple(data["sources"]), "beside": tuple(data.get("beside", ()))}
+        return cls(**{**kept, **reason, **whole, "subject": Subject(**data["subject"])})
 
 
 def get(caller: Caller, id: str) -> FormDraft:
     """A form of the caller's own. Raises `NotFound`."""
-    row: FormDraft | None = _mine(caller).filter(id=id).first() if known_id(id) else None
+    row: FormDraft | None = _mine(caller).exclude(_forgotten()).filter(id=id).first() if known_id(id) else None
     if row is None:
         raise NotFound(
             Text("There is no form '{id}'.", id=id[:80]),
@@ -81,8 +89,10 @@ def get(caller: Caller, id: str) -> FormDraft:
 
 
 def listed(caller: Caller, environment_id: str | None = None) -> list[dict[str, Any]]:
-    """The caller's forms, newest first: {id, purpose, title, environment_id, session_id, created, updated}."""
-    rows = _mine(caller).order_by("-updated", "-id")
+    """The caller's forms, newest first: {id, purpose, title, environment_id, session_id, created, updated}. Those that
+    are tried out are none to come back to.
+    """
+    rows = _mine(caller).exclude(purpose=FormDraft.TRY).order_by("-updated", "-id")
     if environment_id is not None:
         rows = rows.filter(environment_id=environment_id)
     return list(rows.values("id", "purpose", "title", "environment_id", "session_id", "created", "updated"))
@@ -90,8 +100,10 @@ def listed(caller: Caller, environment_id: str | None = None) -> list[dict[str, 
 
 def create(caller: Caller, purpose: str, title: str, content: Content, **where: str | None) -> FormDraft:
     """A new form; forms that nobody touched for `DAYS` go, and the oldest of a person who has too many."""
-    FormDraft.objects.filter(updated__lt=datetime.now(UTC) - timedelta(days=DAYS)).delete()
-    oldest = _mine(caller).order_by("-updated", "-id").values_list("id", flat=True)[MOST - 1 :]
+    FormDraft.objects.filter(Q(updated__lt=datetime.now(UTC) - timedelta(days=DAYS)) | _forgotten()).delete()
+    tried, most = (True, MOST_TRIED) if purpose == FormDraft.TRY else (False, MOST)
+    same = _mine(caller).filter(Q(purpose=FormDraft.TRY) if tried else ~Q(purpose=FormDraft.TRY))
+    oldest = same.order_by("-updated", "-id").values_list("id", flat=True)[most - 1 :]
     FormDraft.objects.filter(id__in=list(oldest)).delete()
     with deep_calls():
         return FormDraft.objects.create(
@@ -110,6 +122,7 @@ def save(row: FormDraft, content: Content) -> None:
     with deep_calls():
         changed = FormDraft.objects.filter(id=row.id, revision=row.revision).update(
             content=content.as_json(),
+            purpose=row.purpose,
             environment_id=row.environment_id,
             session_id=row.session_id,
             revision=row.revision + 1,
@@ -139,6 +152,10 @@ def remove(row: FormDraft) -> None:
 def discard(caller: Caller, id: str) -> None:
     """Throws a form away. Raises `NotFound`."""
     get(caller, id).delete()
+
+
+def _forgotten() -> Q:
+    return Q(purpose=FormDraft.TRY, updated__lt=datetime.now(UTC) - TRIED_FOR)
 
 
 def _mine(caller: Caller) -> Any:

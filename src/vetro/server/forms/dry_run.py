@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +20,12 @@ from django.db import transaction
 
 from vetro.forms.placement import field_at
 from vetro.forms.sessions import FormFailed
+from vetro.model.copies import Classes
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
+from vetro.server.environments import fixed_properties
+from vetro.server.environments.addresses import is_address
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
 from vetro.server.setup import config
@@ -53,12 +56,15 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Gets:
-    """What a plan makes: {kind: number} of resources, sizes of servers with how many have them, scripts that run."""
+    """What a plan makes: {kind: number} of resources, sizes of servers with how many have them, scripts that run, and
+    (name of the component, address) as a recorder made them up.
+    """
 
     resources: Mapping[str, int]
     sizes: Mapping[str, int]
     objects: int
     scripts: int
+    addresses: Sequence[tuple[str, str]] = ()
 
 
 def known(caller: Caller, package: Package) -> Rehearsal | None:
@@ -99,8 +105,9 @@ def begin(caller: Caller, package: Package) -> Rehearsal:
     return found
 
 
-def gets(plan: Mapping[str, Any]) -> Gets:
-    """What a plan (`vetro.engine.planning`) makes."""
+def gets(task: Task) -> Gets:
+    """What a plan that is done makes."""
+    plan = task.result
     resources: Counter[str] = Counter()
     for stack in plan["stacks"]:
         for item in stack["resources"]:
@@ -114,7 +121,20 @@ def gets(plan: Mapping[str, Any]) -> Gets:
         for told in item["properties"]
         if told["name"] == "flavor" and isinstance(told["new"], str)
     )
-    return Gets(dict(resources), dict(sizes), len(made), len(plan["scripts"]))
+    classes = fixed_properties.classes_of([package["digest"] for package in task.spec["packages"]])
+    return Gets(dict(resources), dict(sizes), len(made), len(plan["scripts"]), _addresses(made, classes))
+
+
+def _addresses(made: Sequence[Mapping[str, Any]], classes: Classes) -> list[tuple[str, str]]:
+    """What properties with usage ``Out`` say, as pages of environments show them."""
+    found: dict[str, str] = {}
+    for item in made:
+        declared = classes(item["type"])
+        for told in item["properties"]:
+            text, name = told["new"], told["name"]
+            if isinstance(text, str) and name in declared and declared[name].usage == "Out" and is_address(text):
+                found.setdefault(text, item["name"] or item["id"])
+    return [(name, text) for text, name in found.items()][:_NAMED]
 
 
 def _label(shown: Shown, path: str) -> str:

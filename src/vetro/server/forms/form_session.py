@@ -56,16 +56,26 @@ def begin(
     into: str | None = None,
     template: str | None = None,
     environment_name: str = "",
+    tried: bool = False,
 ) -> Shown:
-    """A new form. ``environment_name``: how the environment is to be called that it makes, where it makes one."""
+    """A new form. ``environment_name``: how the environment is to be called that it makes, where it makes one.
+
+    ``tried``: the form of a new object is only tried out: filled in and planned (`plan`), and nothing is made of it,
+    unless it is taken (`take`). What is begun ``into`` such a form is tried out, too.
+    """
+    beside: tuple[Mapping[str, Any], ...] = ()
     if into is not None:
-        drafts.get(caller, into)
+        above = drafts.get(caller, into)
+        if above.purpose == FormDraft.TRY:
+            tried, beside = True, Content.from_json(above.content).beside
     wanted_draft = action is None and method is None
+    if tried and (environment_id is not None or template is not None or object_id is not None or not wanted_draft):
+        raise Invalid(Text("Only the form of a new application is tried out, and in no environment."))
     if template is not None and (environment_id is not None or not wanted_draft):
         raise Invalid(Text("A form is for an environment or for a template, and actions are for environments."))
     if session_id is not None and environment_id is None:
         raise Invalid(Text("A session is one of an environment: name that, too."))
-    place = Place(caller, environment_id, session_id, draft=wanted_draft, template_id=template or "")
+    place = Place(caller, environment_id, session_id, draft=wanted_draft, template_id=template or "", beside=beside)
     if action is not None:
         _only(environment_id, "environment_id", "an action")
         wanted = subjects.action(place, action)
@@ -80,15 +90,18 @@ def begin(
         wanted = subjects.adding_package(
             place, _only(package, "package", "a new object", "package or class"), referred=into is not None
         )
-    quick = wanted.purpose == FormDraft.ADD and environment_id is None and template is None
+    quick = wanted.purpose == FormDraft.ADD and environment_id is None and template is None and not tried
     name = environment_name if quick else ""
     wanted = replace(wanted, subject=replace(wanted.subject, template_id=template or "", quick=quick, environment=name))
+    if tried:
+        subject = replace(wanted.subject, into=into or "")
+        wanted = replace(wanted, purpose=FormDraft.TRY, subject=subject)
     wanted = _with_class(place, wanted)
     chosen = _chosen(wanted, source)
     form_session = fill.form_session_of(place, wanted.subject, chosen, wanted.base)
     work = _with_way_out(wanted, chosen, lambda: fill.beginning(form_session, wanted.base))
     others = tuple(name for name in (wanted.first, *wanted.others) if name != chosen)
-    content = Content(wanted.subject, chosen, others, wanted.reason, wanted.base, {chosen: work})
+    content = Content(wanted.subject, chosen, others, wanted.reason, wanted.base, {chosen: work}, beside)
     where = {"environment_id": environment_id, "session_id": place.session_id if wanted_draft else None}
     row = drafts.create(caller, wanted.purpose, wanted.title, content, **where)
     return show(Opened(caller, row, content, place, form_session))
@@ -196,10 +209,25 @@ def switch(caller: Caller, id: str, source: str) -> Shown:
         made = form.form_session.result(form.work) if form.form_session.ready(form.work) else None
         work = fill.beginning(form_session, before.base, made)
     others = (*(name for name in before.sources if name != source), before.source)
-    form.content = Content(before.subject, source, others, before.reason, before.base, {**before.works, source: work})
+    form.content = replace(before, source=source, sources=others, works={**before.works, source: work})
     form.form_session = form_session
     form.keep(dict(work))
     return show(form)
+
+
+def take(caller: Caller, id: str) -> Shown:
+    """Makes a form that is tried out one that makes a new environment, with the same answers. Raises `Invalid` for
+    any other form.
+    """
+    form = opened(caller, id)
+    if form.row.purpose != FormDraft.TRY or form.content.subject.into:
+        raise Invalid(Text("This form is not one that is tried out."))
+    enforce(caller, "create_environment")
+    enforce(caller, "update_environment")
+    form.row.purpose = FormDraft.ADD
+    form.content = replace(form.content, subject=replace(form.content.subject, quick=True))
+    form.keep(form.work)
+    return show(opened(caller, id))
 
 
 def settle(caller: Caller, id: str) -> Shown:
@@ -210,6 +238,7 @@ def settle(caller: Caller, id: str) -> Shown:
         with transaction.atomic():
             form.row.environment_id = finishing.new_environment(caller, form.content.subject)
             form.place.session_id = sessions.open_session(caller, form.row.environment_id).id
+            finishing.put_beside(caller, form.row.environment_id, form.place.session_id, form.content)
             form.keep(form.work)
         form = opened(caller, id)
     return show(form)
@@ -311,8 +340,8 @@ def _planned(form: Opened) -> Task | None:
 
 
 def _plannable(form: Opened) -> bool:
-    adds = form.row.purpose in (FormDraft.ADD, FormDraft.EDIT) and not form.content.subject.template_id
-    return adds and allows(form.caller, "plan_environment")
+    planned = form.row.purpose in (FormDraft.ADD, FormDraft.EDIT, FormDraft.TRY)
+    return planned and not form.content.subject.template_id and allows(form.caller, "plan_environment")
 
 
 def _draft_mark(form: Opened) -> str:
@@ -358,6 +387,14 @@ def password(caller: Caller, id: str, path: str, *, page: int | None = None, bui
 def discard(caller: Caller, id: str) -> None:
     """Throws a form away."""
     drafts.discard(caller, id)
+
+
+def exists(caller: Caller, id: str) -> bool:
+    """Whether the person has this form, also where it is only tried out."""
+    with suppress(NotFound):
+        drafts.get(caller, id)
+        return True
+    return False
 
 
 def mine(caller: Caller, environment_id: str | None = None) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from vetro.server.secrets.encryption import EncryptedJSON
 class FormDraft(models.Model):
     """A form that somebody is filling in. It belongs to one person and goes away with its session or environment."""
 
-    ADD, EDIT, ACTION, STATIC = "add", "edit", "action", "static"
+    #: TRY: as ADD, but nothing is ever made of it.
+    ADD, EDIT, ACTION, STATIC, TRY = "add", "edit", "action", "static", "try"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_id)
     project_id = models.CharField(max_length=64)

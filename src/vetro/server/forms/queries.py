@@ -60,8 +60,8 @@ def opened(caller: Caller, id: str) -> Opened:
     row = drafts.get(caller, id)
     content = Content.from_json(row.content)
     on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)
-    about = content.subject
-    place = Place(caller, row.environment_id, row.session_id, draft=on_draft, template_id=about.template_id)
+    template, beside = content.subject.template_id, content.beside
+    place = Place(caller, row.environment_id, row.session_id, draft=on_draft, template_id=template, beside=beside)
     form_session = fill.form_session_of(place, content.subject, content.source, content.base)
     return Opened(caller, row, content, place, form_session)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from django.db import transaction
 
+from vetro.diagnostics import Text
 from vetro.forms.form_source import fingerprint
 from vetro.forms.sessions import DefinitionFormSession, FormSession
 from vetro.model.edit import overwrite
@@ -20,7 +22,7 @@ from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.environments import components, deploy, drafts, queries, service, sessions, templates
 from vetro.server.environments.models import Session
-from vetro.server.errors import Conflict, NotFound
+from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.forms import drafts as store
 from vetro.server.forms.merge import merged, refilled
 from vetro.server.forms.models import FormDraft
@@ -39,8 +41,12 @@ _LONGEST = 240
 def finish(
     caller: Caller, row: FormDraft, kept: store.Content, place: Place, form_session: FormSession, revision: int | None
 ) -> Finished:
-    """Does what the form was for, and removes it; all or nothing. Raises `Forbidden` for whom the policy refuses it."""
+    """Does what the form was for, and removes it; all or nothing. Raises `Forbidden` for whom the policy refuses it,
+    `Invalid` for a form that is tried out, unless another one wants what it makes.
+    """
     work = kept.work
+    if row.purpose == FormDraft.TRY:
+        return _tried(caller, row, kept, form_session)
     _allow(caller, row, kept.subject.template_id)
     with transaction.atomic():
         store.remove(row)
@@ -55,6 +61,33 @@ def finish(
         if row.purpose == FormDraft.STATIC:
             return Finished(row.purpose, task_id=_call(caller, kept, form_session.result(work)))
         return _place(caller, row, kept, place, form_session, revision)
+
+
+def _tried(caller: Caller, row: FormDraft, kept: store.Content, form_session: FormSession) -> Finished:
+    """Gives what was made to the form that is tried out, and for one of whose fields it is; to no environment."""
+    if not kept.subject.into:
+        raise Invalid(
+            Text("This form is only tried out: nothing is made of it."),
+            hint=Text("begin it in the catalog, or take it over, to deploy the application"),
+        )
+    made = form_session.result(kept.work)
+    with transaction.atomic():
+        store.remove(row)
+        above = store.get(caller, kept.subject.into)
+        content = store.Content.from_json(above.content)
+        store.save(above, replace(content, beside=(*kept.beside, made)))
+    return Finished(row.purpose, object_id=str(id_of(made)), stay=False)
+
+
+def put_beside(caller: Caller, environment_id: str, session_id: str, kept: store.Content) -> None:
+    """Puts the other applications of a form that was tried out before into a draft."""
+    if kept.beside:
+        drafts.change(caller, environment_id, session_id, lambda root: _add(root, kept.beside), what="added")
+
+
+def _add(root: dict[str, Any], made: Iterable[Mapping[str, Any]]) -> None:
+    there = {id_of(one) for one in applications_of(root)}
+    root["applications"] = [*applications_of(root), *(copied(one) for one in made if id_of(one) not in there)]
 
 
 def _allow(caller: Caller, row: FormDraft, template: str) -> None:
@@ -111,7 +144,8 @@ def edit_of(
 
     def edit(root: dict[str, Any]) -> None:
         made = form_session.result(kept.work)
-        if row.purpose == FormDraft.ADD:
+        if row.purpose in (FormDraft.ADD, FormDraft.TRY):
+            _add(root, kept.beside)
             root["applications"] = [*applications_of(root), made]
             return
         there = components.find(applications_of(root), kept.subject.object_id)

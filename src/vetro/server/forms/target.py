@@ -46,7 +46,8 @@ class Place:
     """An environment, with a session's draft or as it is; without an environment: one that is still to be made.
 
     ``draft`` False: as it is deployed, whatever drafts there are. ``template_id``: a template instead of an
-    environment. Raises `NotFound`, `Forbidden` for a session of somebody else.
+    environment. ``beside``: what stands in one that is still to be made.
+    Raises `NotFound`, `Forbidden` for a session of somebody else.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Place:
         *,
         draft: bool = True,
         template_id: str = "",
+        beside: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.caller = caller
+        self.beside = beside
         self.template_id = template_id
         self.environment_id = environment_id
         self.session_id = session_id
@@ -79,6 +82,8 @@ class Place:
             made = service.model_of(new_id(), "quick", {})
             if self.template_id:
                 made["applications"] = templates.services(self.caller, self.template_id, [])
+            elif self.beside:
+                made["applications"] = [copied(one) for one in self.beside]
             return made
         root = drafts.root_of(self.session, self.found)
         if root is None:
@@ -109,7 +114,8 @@ class Place:
     @cached_property
     def objects(self) -> Objects:
         """The objects of the draft; none where the environment is still to be made: its id is not known yet."""
-        return Objects([] if self.found is None and not self.template_id else self.root, self.describer)
+        empty = self.found is None and not self.template_id and not self.beside
+        return Objects([] if empty else self.root, self.describer)
 
     @cached_property
     def _deployed(self) -> frozenset[str]:

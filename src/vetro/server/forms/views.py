@@ -92,6 +92,8 @@ class Subject:
     quick: bool = False
     #: How that environment is to be called; empty: like the application.
     environment: str = ""
+    #: The form that is tried out and gets what is made here; empty for others.
+    into: str = ""
 
     @property
     def package(self) -> dict[str, str] | None:

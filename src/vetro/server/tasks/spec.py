@@ -24,6 +24,7 @@ from vetro.engine.host.encryption import derived, key_in
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.engine.version import engine_version
+from vetro.model.header import id_of
 from vetro.packages.lock import Choice, canonical, requirements_of
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
@@ -64,6 +65,9 @@ def make(
     model = dict(model or {})
     if kind == "destroy" and model.get("Objects") is not None:
         model["ObjectsCopy"], model["Objects"] = model["Objects"], None
+    about = environment.id if environment is not None else None
+    if kind == "plan" and environment is None:  # of one that is still to be made: it has its id already
+        about = id_of(model.get("Objects"))
     data = EngineTask(
         id=task_id,
         kind=ENGINE_KINDS.get(kind, kind),  # type: ignore[arg-type]
@@ -74,7 +78,7 @@ def make(
         on_class=on_class,
         power=power,
         seed=_plan_seed(model, packages, resolution) if kind == "plan" else task_id,
-        settings=engine_settings(config, task_id if environment is None else environment.id),
+        settings=engine_settings(config, about or task_id),
         configs=class_configs(config),
         budget=budget(config),
     ).as_json()
@@ -86,8 +90,8 @@ def make(
     trace = traces.carrier()
     if trace:
         data["trace"] = trace
-    if kind == "plan" and environment is not None:
-        data["environment"] = environment.id
+    if kind == "plan" and about:
+        data["environment"] = about
     if environment is not None and environment.cloud:
         data["cloud"] = environment.cloud
     return data

@@ -14,6 +14,7 @@ urlpatterns: list[Any] = [
     path("templates/<str:template>/add/<str:package>", begin.add_to_template),
     path("templates/<str:template>/edit/<str:component>", begin.edit_in_template),
     path("quick/<str:package>", begin.quick),
+    path("try/<str:package>", begin.try_out),
     path("forms/", begin.mine, name="forms"),
     path("forms/<str:form>/", steps.due),
     path("forms/<str:form>/<int:number>", steps.step),
@@ -23,6 +24,7 @@ urlpatterns: list[Any] = [
     path("forms/<str:form>/start/<str:builder>", builders.start),
     path("forms/<str:form>/review", submit.review),
     path("forms/<str:form>/plan", submit.plan),
+    path("forms/<str:form>/take", begin.take),
     path("forms/<str:form>/finish", submit.finish),
     path("forms/<str:form>/discard", begin.discard),
 ]

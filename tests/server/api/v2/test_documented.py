@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
+
+from ninja import Schema
 
 from vetro.server.api.v2.api import api
 
@@ -30,6 +33,18 @@ def test_every_route_is_documented() -> None:
         PAGE.write_text(before.rstrip("\n") + "\n\n" + table(), encoding="utf-8")
         return
     assert found + rest == table()
+
+
+def test_no_two_schemas_share_a_name() -> None:
+    """The description knows them by name: of two that are called alike it would have one."""
+    assert api.get_openapi_schema()["paths"]  # all modules are loaded
+    left, names = [Schema], Counter[str]()
+    while left:
+        for one in left.pop().__subclasses__():
+            left.append(one)
+            if one.__module__.startswith("vetro.") and "[" not in one.__name__:
+                names[one.__name__] += 1
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_every_state_of_a_task_is_documented() -> None:

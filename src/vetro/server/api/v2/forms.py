@@ -117,7 +117,7 @@ class FormShown(Schema):
     """A form that is being filled in."""
 
     id: str
-    purpose: str = Field(description="add, edit, action, static.")
+    purpose: str = Field(description="add, edit, action, static; try: only tried out.")
     title: str
     source: str = Field(description="definition, class, method.")
     sources: list[str] = Field(description="What it can be switched to.")

@@ -21,7 +21,7 @@ from vetro.server.language import translated_data
 routes = Routes("packages")
 
 
-class Reason(Schema):
+class ImpactReason(Schema):
     """Why environments are in a group."""
 
     text: str
@@ -52,7 +52,7 @@ class ImpactGroup(Schema):
     group: str = Field(description="same, changes, replaces, loses, asks, fails, skipped.")
     count: int
     others: int = Field(description="How many of them are of other projects.")
-    reasons: list[Reason] = Field(description="What happens, the commonest first; of the own project only.")
+    reasons: list[ImpactReason] = Field(description="What happens, the commonest first; of the own project only.")
     places: list[FailurePlace] = Field(description="For other projects: places in this package, and nothing else.")
     environments: list[ImpactEnvironment] = Field(description="The first 100 that the caller may know by name.")
 

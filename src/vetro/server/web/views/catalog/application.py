@@ -73,6 +73,7 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         "name": free_name(row.name, names_of(caller.project_id)),
         "may_add": allows(caller, "update_environment") and row.type == "Application" and not hindrance,
         "hindrance": hindrance,
+        "may_try": row.type == "Application" and row.usable and not hindrance,
         "may_create": allows(caller, "create_environment"),
     }
     return render(request, "catalog/application.html", context)

@@ -28,7 +28,7 @@ def gets(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     context: dict[str, Any] = {"package": row, "may_plan": allows(caller, "plan_environment")}
     if found is not None:
         context |= {"missing": found.missing, **(_told(found.task) if found.task is not None else {})}
-    context["actions"] = _actions(caller, row)
+    context["actions"] = actions_of(caller, row)
     part = request.headers.get("HX-Target") == "get"
     return render(request, "catalog/gets.html" if part else "catalog/gets_page.html", context)
 
@@ -37,12 +37,12 @@ def _told(task: Task) -> dict[str, Any]:
     if task.state not in Task.FINAL:
         return {"waits": True}
     if task.state == "done" and isinstance(task.result, dict):
-        return {"gets": dry_run.gets(task.result)}
+        return {"gets": dry_run.gets(task)}
     return {"failed": decode_messages(task.error or {}).get("message") or task.state}
 
 
-def _actions(caller: Caller, row: Any) -> list[dict[str, str]]:
-    """The actions of the class named like the package."""
+def actions_of(caller: Caller, row: Any) -> list[dict[str, str]]:
+    """The actions of the class named like the package: {title, help}."""
     try:
         told = contents.described(caller, row)["classes"]
     except ServiceError:  # the part about its form says so

@@ -79,6 +79,21 @@ def quick(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
     return _begun(request, caller, package=package, environment_name=name)
 
 
+@page(rule="use_forms")
+def try_out(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
+    """The form of an application to be filled in and planned, of which nothing is made."""
+    return _begun(request, caller, package=package, tried=True)
+
+
+@page("POST", rule="create_environment")
+@ended_forms.of_form
+def take(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
+    """Makes the form that was tried out one that deploys, and shows its answers once more."""
+    shown = form_session.take(caller, form)
+    remember(request, form, About(f"/app/quick/{shown.package['id']}" if shown.package is not None else ""))
+    return go(request, f"/app/forms/{form}/review")
+
+
 @page(rule="update_environment")
 def edit(request: HttpRequest, caller: Caller, environment: str, component: str) -> HttpResponse:
     """An object of the draft, with its values."""

@@ -49,7 +49,7 @@ def of_form(function: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
         try:
             return function(request, caller, form=form, **path)
         except NotFound:
-            if any(row["id"] == form for row in form_session.mine(caller)):
+            if form_session.exists(caller, form):
                 raise
             return _told(request, form)
 

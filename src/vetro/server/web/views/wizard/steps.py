@@ -129,7 +129,11 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
     if do == "back":
         return go(request, f"/app/forms/{form}/{max(at, 1)}")
     if do == "leave":
-        return go(request, begin.way_out(shown, begin.about(request, form)))
+        target = begin.way_out(shown, begin.about(request, form))
+        if shown.purpose == "try":
+            form_session.discard(caller, form)
+            ended_forms.remember(request, form, ended_forms.THROWN_AWAY)
+        return go(request, target)
     if do == "create":
         return begin.nested(request, caller, shown, str(more.get("package", "")), place)
     if is_htmx(request):
@@ -200,7 +204,7 @@ def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
         **around(caller, shown),
         "out": begin.way_out(shown, told),
         "depends": json.dumps(sorted({path for control in top(groups) for path in control.field.depends_on})),
-        "texts": json.dumps(script_texts()),
+        "texts": json.dumps(script_texts(tried=shown.purpose == "try")),
         "plain": shown.source == "definition",
         "scripts": scripts,
         "styles": styles,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -12,13 +13,15 @@ from vetro.diagnostics import decode_messages
 from vetro.forms.sessions import FormFailed, ReviewPage
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
+from vetro.server.catalog.models import Package
 from vetro.server.errors import Conflict, Invalid, NotFound, ServiceError
-from vetro.server.forms import form_session
+from vetro.server.forms import dry_run, form_session
 from vetro.server.forms.views import Shown
 from vetro.server.procedures import service as procedures
 from vetro.server.tasks.models import Task
 from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.catalog import recent
+from vetro.server.web.views.catalog.gets import actions_of
 from vetro.server.web.views.environments.plan import outside
 from vetro.server.web.views.wizard import begin, ended_forms, last_step
 from vetro.server.web.views.wizard.words import around, review_words, step_title
@@ -67,7 +70,15 @@ def plan(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
         about = {"problem": error}
     if not is_htmx(request):
         return go(request, f"/app/forms/{form}/review")
-    return render(request, "wizard/plan.html", {"shown": shown, **about})
+    return render(request, "wizard/plan.html", {"shown": shown, **about, **_gets(caller, shown, about)})
+
+
+def _gets(caller: Caller, shown: Shown, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What one gets of an application that is tried out, where its plan says it."""
+    if shown.purpose != "try" or about.get("plan") is None:
+        return {}
+    row = Package.objects.filter(id=(shown.package or {}).get("id", "")).first()
+    return {"gets": dry_run.gets(about["task"]), "actions": actions_of(caller, row) if row is not None else []}
 
 
 def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = False) -> HttpResponse:
@@ -90,6 +101,9 @@ def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = Fa
     )
     if done.task_id is not None:
         return go(request, f"/app/results/{done.task_id}/")
+    if shown.purpose == "try":
+        assert told.into is not None, "what is tried out is made for the form from which it was begun"
+        return _back(request, caller, told.into, done.object_id or "")
     if shown.package is not None:
         recent.note(request, [shown.package["fqn"]])
     if done.template_id is not None:
@@ -143,6 +157,8 @@ def _review(request: HttpRequest, caller: Caller, shown: Shown, problem: Service
         "problem": problem,
         "may_plan": shown.template_id is None and allows(caller, "plan_environment"),
         **known,
+        **_gets(caller, shown, known),
+        "may_take": shown.purpose == "try" and told.into is None and allows(caller, "create_environment"),
         **around(caller, shown),
         "out": begin.way_out(shown, told),
     }

@@ -19,8 +19,8 @@ from vetro.server.web.logos import logos_of
 _NO_NAMES = frozenset(("form", "page", "step"))
 
 
-def script_texts() -> dict[str, str]:
-    """What `fields.js` says; ``{limit}`` stands for a number."""
+def script_texts(*, tried: bool = False) -> dict[str, str]:
+    """What `fields.js` says; ``{limit}`` stands for a number. ``tried``: of a form that is only tried out."""
     return {
         "required": _("Enter a value."),
         "integer": _("Enter a whole number."),
@@ -37,7 +37,7 @@ def script_texts() -> dict[str, str]:
         "missing": _("Missing:"),
         "no_password": _("No password could be made. Type one."),
         "saving": _("Saving…"),
-        "saved": _("Saved"),
+        "saved": _("Kept while you try") if tried else _("Saved"),
         "unsaved": _("Not saved. Trying again…"),
         "signed_out": _("You are not signed in any more. What you typed stays here and is saved once you are."),
         "sign_in": _("Sign in"),
