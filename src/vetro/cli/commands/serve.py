@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,7 +10,11 @@ import click
 
 from vetro.cli import output as out
 from vetro.cli.arguments import settings_options
-from vetro.server.config import cloud_settings
+from vetro.clouds.errors import CloudError
+from vetro.clouds.images.recipe import DEFAULT
+from vetro.clouds.kind_protocols import Place
+from vetro.engine.sandbox import files_are_closed
+from vetro.server.config import cloud_settings, image_choice
 from vetro.server.config.config import Config
 from vetro.server.http.supervisor import serve
 from vetro.server.observe import logs
@@ -21,6 +26,12 @@ from vetro.yaql.errors import VetroError
 @click.option("--port", type=click.IntRange(0, 65535), help="Port [8082]; 0 takes a free one.")
 @click.option("--workers", type=click.IntRange(0), help="Workers that run tasks [1]; 0: none here.")
 @settings_options
+@click.option(
+    "--build-image/--no-build-image",
+    default=None,
+    help="Build the image that servers start from, where that is all that is missing for real ones; without either a"
+    " terminal is asked.",
+)
 @click.option("--ready-file", type=click.Path(dir_okay=False), metavar="FILE", help="Gets {url, pid} once all answers.")
 def command(
     host: str | None,
@@ -29,6 +40,7 @@ def command(
     data: str | None,
     config: str | None,
     database: str | None,
+    build_image: bool | None,
     ready_file: str | None,
 ) -> None:
     """Start the service: API, pages and workers.
@@ -39,6 +51,7 @@ def command(
     \b
     Examples:
       vetro serve
+      vetro serve --build-image
       vetro serve --host 0.0.0.0 --port 80 --database postgresql://vetro:SECRET@db/vetro --workers 2
       vetro config show
     """
@@ -51,7 +64,41 @@ def command(
         }
         settings = Config.load(data, config, overrides)
         logs.configure(settings)
+        if files_are_closed():
+            out.note(
+                "tasks will not be able to read packages: this container forbids root both Landlock and mounts;"
+                " run Vetro as another user, or give the container CAP_SYS_ADMIN"
+            )
         with suppress(VetroError):  # what is wrong with a cloud is told by the start itself
             out.note(cloud_settings.selection(settings).text)
+            _offer_image(settings, build_image)
         status = serve(settings, Path(ready_file) if ready_file else None, out.note)
     raise SystemExit(status)
+
+
+def _offer_image(settings: Config, wanted: bool | None) -> None:
+    """Begins to build the image beside the service where that is wanted. Raises `CloudError`."""
+    if wanted is False or (wanted is None and not sys.stdin.isatty()):
+        return
+    kind = image_choice.only_an_image_lacks(settings)
+    if kind is None:
+        if wanted:
+            out.note("no image is built: " + _why_none(settings))
+        return
+    if wanted is None:
+        question = f"Build the image {DEFAULT} now, beside the service (half a minute)? Then servers are real"
+        if not click.confirm(question, default=True, err=True):
+            return
+    try:
+        kind.builds(Place(directory=settings.path("cloud.directory"))).begin_build(DEFAULT)
+    except CloudError as error:  # it serves without one, too
+        out.note(f"no image is built: {error.message}")
+        return
+    out.note(f"the image {DEFAULT} is built beside the service; what is deployed once it is there is real")
+
+
+def _why_none(settings: Config) -> str:
+    kind, lack = image_choice.kind_to_build_for(settings)
+    if kind is None:
+        return "servers are made by a cloud that has images of its own"
+    return "there is one already" if lack is None else lack.reason

@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vetro.clouds import kinds
 from vetro.clouds.errors import CloudError
 from vetro.clouds.images.building import Build
 from vetro.clouds.images.recipe import DEFAULT
-from vetro.clouds.kind_protocols import Lack, Place
-from vetro.clouds.stacks.kind import BUILD_IMAGE, GuestKind
+from vetro.clouds.kind_protocols import Place
+from vetro.clouds.stacks.kind import BUILD_IMAGE
 from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.config import cloud_settings
+from vetro.server.config import cloud_settings, image_choice
 from vetro.server.errors import Conflict
 from vetro.server.setup import config
 
@@ -42,7 +41,7 @@ class Offer:
 
 def offer() -> Offer:
     """What can be built, and how that goes."""
-    kind, lack = _kind()
+    kind, lack = image_choice.kind_to_build_for(config())
     if kind is None:
         return Offer(False, "", "", None, None)
     try:
@@ -57,7 +56,7 @@ def offer() -> Offer:
 
 def begin(caller: Caller) -> Offer:
     """Begins to build the image. Raises `Conflict` where one is being built, or more is missing than an image."""
-    kind, lack = _kind()
+    kind, lack = image_choice.kind_to_build_for(config())
     if kind is None:
         raise Conflict(Text("servers of this service are made elsewhere, by a cloud that has images of its own"))
     if lack is not None and lack.hint != BUILD_IMAGE:
@@ -72,21 +71,3 @@ def begin(caller: Caller) -> Offer:
 
 def _place() -> Place:
     return Place(directory=config().path("cloud.directory"))
-
-
-def _kind() -> tuple[GuestKind[Any] | None, Lack | None]:
-    """The kind whose servers would run here, and what it lacks. Kinds that keep nobody's servers apart have to be named
-    in the settings."""
-    name, _ = cloud_settings.named_kind(config())
-    first: tuple[GuestKind[Any] | None, Lack | None] = (None, None)
-    for kind in [kinds.find(name)] if name and ":" not in name else [] if name else kinds.ranked():
-        if not isinstance(kind, GuestKind):
-            continue
-        settings = cloud_settings.kind_settings(config(), kind)
-        if not name and kind.capabilities(settings).walls == "none":
-            continue
-        lack = kind.lacks(settings, _place())
-        if lack is None or lack.hint == BUILD_IMAGE:
-            return kind, lack
-        first = first if first[0] is not None else (kind, lack)
-    return first
