@@ -195,3 +195,17 @@ def test_quotas_of_all_projects_those_that_are_used_most_first(ann: Any, eve: An
     page = browser(root).get("/app/operation/quotas?q=dem").content.decode()
     assert "nearly used up" in page and f"/app/people/projects/{ann.caller.project_id}/quotas" in page
     assert 'data-project="others"' not in page
+
+
+def test_settings_and_findings_are_told_in_german(root: Any, browser: Browser) -> None:
+    client = browser(root)
+    german = {"Accept-Language": "de"}
+    page = client.get("/app/operation/settings", headers=german).content.decode()
+    assert "Adresse, auf der gelauscht wird" in page
+    english = [setting.meaning for setting in SETTINGS if f">{setting.meaning}<" in page]
+    assert english == []
+    found = client.get("/app/operation/settings?q=gelauscht", headers=german).content.decode()
+    assert found.count("data-setting=") == 1
+    told = client.get("/app/operation/doctor", headers=german).content.decode()
+    assert "kein Worker lebt: Nichts wird bereitgestellt" in told and "Schlüssel in" in told
+    assert "no worker lives" not in told

@@ -62,7 +62,7 @@ def test_too_few_connections(settings: Make, monkeypatch: pytest.MonkeyPatch) ->
     for plugin, wanted in ((None, 346), (Backend(DatabaseDispatcher, connections=6), 358)):
         monkeypatch.setattr(workers, "backend", lambda _, found=plugin: found)
         assert any(
-            f"and 2 workers may want {wanted} connections" in text for _, text in problems(workers.examine(config))
+            f"and workers (2) may want {wanted} connections" in text for _, text in problems(workers.examine(config))
         )
 
 
@@ -81,7 +81,7 @@ def test_every_server_counts(settings: Make, monkeypatch: pytest.MonkeyPatch, tm
             wanted = {key: given[key] for key in ("dbname", "user", "password", "host", "port") if given.get(key)}
             others.append(psycopg.connect(**wanted, application_name=told))
         (found,) = [f for f in workers.examine(config) if "connections" in str(f.message)]
-        assert "at most 93 of" in found.message and "for 2 servers and 1 workers" in found.message
+        assert "at most 93 of" in found.message and "for servers (2) and workers (1)" in found.message
     finally:
         for other in others:
             other.close()

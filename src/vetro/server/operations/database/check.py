@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic, Text
 from vetro.engine.version import engine_version
 from vetro.server.catalog import blobs
 from vetro.server.catalog.models import Package
@@ -66,10 +66,17 @@ def _references() -> Iterator[Diagnostic]:
                 )
                 if count := cursor.fetchone()[0]:
                     broken += 1
-                    text = f"{model._meta.db_table}.{field.column}: {count} rows refer to nothing"
-                    yield Diagnostic("references", ERROR, text, "restore a backup; delete these rows if there is none")
+                    text = Text(
+                        "{db_table}.{column}: {count} rows refer to nothing",
+                        db_table=model._meta.db_table,
+                        column=field.column,
+                        count=count,
+                    )
+                    yield Diagnostic(
+                        "references", ERROR, text, Text("restore a backup; delete these rows if there is none")
+                    )
     if not broken:
-        yield Diagnostic("references", OK, "all references are whole")
+        yield Diagnostic("references", OK, Text("all references are whole"))
 
 
 def _keys(config: Config) -> Iterator[Diagnostic]:
@@ -80,8 +87,10 @@ def _keys(config: Config) -> Iterator[Diagnostic]:
         yield Diagnostic("keys", ERROR, error.message, error.hint)
         return
     if path.stat().st_mode & 0o077:
-        yield Diagnostic("keys", WARNING, f"others may read {path}", f"chmod go= {path}")
-    yield Diagnostic("keys", OK, f"{path} holds {count} key{'s' * (count != 1)}")
+        yield Diagnostic(
+            "keys", WARNING, Text("others may read {path}", path=path), Text("chmod go= {path}", path=path)
+        )
+    yield Diagnostic("keys", OK, Text("keys in {path}: {count}", path=path, count=count))
 
 
 def _encrypted(everything: bool) -> Iterator[Diagnostic]:
@@ -113,10 +122,21 @@ def _encrypted(everything: bool) -> Iterator[Diagnostic]:
                             first = first or str(id)
             if bad:
                 lost += bad
-                text = f"{model._meta.db_table}.{field.column}: {bad} values cannot be decrypted, row {first} for one"
-                yield Diagnostic("keys", ERROR, text, "add the key that they were written with to the file of keys")
+                text = Text(
+                    "{db_table}.{column}: {bad} values cannot be decrypted, row {first} for one",
+                    db_table=model._meta.db_table,
+                    column=field.column,
+                    bad=bad,
+                    first=first,
+                )
+                yield Diagnostic(
+                    "keys", ERROR, text, Text("add the key that they were written with to the file of keys")
+                )
     if not lost:
-        yield Diagnostic("keys", OK, f"{tried} encrypted values were read{'' if everything else ' (a sample)'}")
+        text = Text("{tried} encrypted values were read", tried=tried)
+        yield Diagnostic(
+            "keys", OK, text if everything else Text("{tried} encrypted values were read (a sample)", tried=tried)
+        )
 
 
 def _archives(everything: bool) -> Iterator[Diagnostic]:
@@ -131,12 +151,19 @@ def _archives(everything: bool) -> Iterator[Diagnostic]:
     try:
         there = set(blobs.store().names())
     except (OSError, ConfigError) as error:
-        yield Diagnostic("archives", ERROR, f"the blob store cannot be read: {error}", "see 'storage.blobs'")
+        yield Diagnostic(
+            "archives", ERROR, Text("the blob store cannot be read: {error}", error=error), Text("see 'storage.blobs'")
+        )
         return
     missing = sorted(what for digest, what in named.items() if digest not in there)
     if missing:
-        text = f"{len(missing)} of {len(named)} blobs are missing, those of {', '.join(missing[:3])}"
-        hint = "is 'storage.blobs' the store of this installation? else restore it, or import the packages again"
+        text = Text(
+            "{count} of {all} blobs are missing, those of {missing}",
+            count=len(missing),
+            all=len(named),
+            missing=", ".join(missing[:3]),
+        )
+        hint = Text("is 'storage.blobs' the store of this installation? else restore it, or import the packages again")
         yield Diagnostic("archives", ERROR, text, hint)
     damaged = []
     for digest, what in named.items() if everything else ():
@@ -146,10 +173,12 @@ def _archives(everything: bool) -> Iterator[Diagnostic]:
             except VetroError:
                 damaged.append(what)
     if damaged:
-        text = f"{len(damaged)} blobs are damaged, those of {', '.join(damaged[:3])}"
-        yield Diagnostic("archives", ERROR, text, "restore them from a backup, or import the packages again")
+        text = Text("{count} blobs are damaged, those of {damaged}", count=len(damaged), damaged=", ".join(damaged[:3]))
+        yield Diagnostic("archives", ERROR, text, Text("restore them from a backup, or import the packages again"))
     if not missing and not damaged:
-        yield Diagnostic("archives", OK, f"all {len(named)} blobs are there{' and whole' if everything else ''}")
+        text = Text("all {count} blobs are there", count=len(named))
+        whole = Text("all {count} blobs are there and whole", count=len(named))
+        yield Diagnostic("archives", OK, whole if everything else text)
 
 
 def _work(config: Config) -> Iterator[Diagnostic]:
@@ -158,23 +187,50 @@ def _work(config: Config) -> Iterator[Diagnostic]:
     alive = list(WorkerProcess.objects.filter(seen__gte=clock.after(-3 * lease)).values_list("id", "version"))
     others = sorted({version for _, version in alive if version != engine_version()})
     if others:
-        text = f"workers of other versions: {', '.join(others)} (this is {engine_version()})"
-        yield Diagnostic("work", WARNING, text, "restart them with this version: a task goes on only where it began")
+        text = Text(
+            "workers of other versions: {others} (this is {own})",
+            others=", ".join(others),
+            own=engine_version(),
+        )
+        yield Diagnostic(
+            "work", WARNING, text, Text("restart them with this version: a task goes on only where it began")
+        )
     long = clock.after(-_LONG.total_seconds())
     if count := Task.objects.filter(state=Task.RUNNING, lease_until__lt=clock.after(-3 * lease)).count():
-        hint = "a worker takes them over at once" if alive else "start a worker: 'vetro worker', or 'vetro serve'"
-        yield Diagnostic("work", WARNING, f"{count} tasks run without a worker", hint, cure="queue")
+        hint = (
+            Text("a worker takes them over at once")
+            if alive
+            else Text("start a worker: 'vetro worker', or 'vetro serve'")
+        )
+        yield Diagnostic("work", WARNING, Text("{count} tasks run without a worker", count=count), hint, cure="queue")
     if count := Task.objects.filter(state=Task.QUEUED, created__lt=long).count():
-        hint = "start more workers, look at their labels" if alive else "start a worker"
-        yield Diagnostic("work", WARNING, f"{count} tasks have waited for more than an hour", hint, cure="queue")
-    for label in labels.unserved(config):
-        text = f"tasks wait for a worker that serves '{label}', and none lives"
-        yield Diagnostic("work", WARNING, text, f"start one: 'vetro worker --label {label}', or one without labels")
-    if count := Task.objects.filter(state=Task.NEEDS_PERSON).count():
-        text = f"{count} tasks wait for a decision, and hold up what comes after them"
+        hint = Text("start more workers, look at their labels") if alive else Text("start a worker")
         yield Diagnostic(
-            "work", WARNING, text, "the pages and 'vetro env watch NAME' show what is to be decided", cure="decide"
+            "work", WARNING, Text("{count} tasks have waited for more than an hour", count=count), hint, cure="queue"
+        )
+    for label in labels.unserved(config):
+        text = Text("tasks wait for a worker that serves '{label}', and none lives", label=label)
+        yield Diagnostic(
+            "work", WARNING, text, Text("start one: 'vetro worker --label {label}', or one without labels", label=label)
+        )
+    if count := Task.objects.filter(state=Task.NEEDS_PERSON).count():
+        text = Text("{count} tasks wait for a decision, and hold up what comes after them", count=count)
+        yield Diagnostic(
+            "work",
+            WARNING,
+            text,
+            Text("the pages and 'vetro env watch NAME' show what is to be decided"),
+            cure="decide",
         )
     queued = Task.objects.filter(state=Task.QUEUED).count()
     running = Task.objects.filter(state=Task.RUNNING).count()
-    yield Diagnostic("work", OK, f"{len(alive)} workers, {running} tasks running, {queued} waiting")
+    yield Diagnostic(
+        "work",
+        OK,
+        Text(
+            "{count} workers, {running} tasks running, {queued} waiting",
+            count=len(alive),
+            running=running,
+            queued=queued,
+        ),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from vetro.diagnostics import OK, WARNING, Diagnostic
+from vetro.diagnostics import OK, WARNING, Diagnostic, Text
 from vetro.server.accounts.models import User
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog.models import Package
@@ -15,7 +15,7 @@ from vetro.server.operations.database.backup_file import ACTION
 
 #: How old it may be before it is mentioned.
 _OLD = timedelta(days=7)
-_OTHERWISE = "'vetro db backup FILE'; never mind if you save the database and the archives by other means"
+_OTHERWISE = Text("'vetro db backup FILE'; never mind if you save the database and the archives by other means")
 
 
 def examine(config: Config) -> Iterator[Diagnostic]:
@@ -24,16 +24,18 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     if made is None:
         if Environment.objects.exists() or Package.objects.exists() or User.objects.count() > 1:
             yield Diagnostic(
-                "backup", WARNING, "'vetro db backup' has never saved this installation", _OTHERWISE, cure="backups"
+                "backup",
+                WARNING,
+                Text("'vetro db backup' has never saved this installation"),
+                _OTHERWISE,
+                cure="backups",
             )
         return
     age = datetime.now(UTC) - made
-    text = f"the newest backup is {_shown(age)} old"
+    text = Text("the newest backup is {hours} hours old", hours=max(0, int(age.total_seconds() // 3600)))
+    if age.days > 1:
+        text = Text("the newest backup is {days} days old", days=age.days)
     if age > _OLD:
         yield Diagnostic("backup", WARNING, text, _OTHERWISE, cure="backups")
     else:
         yield Diagnostic("backup", OK, text)
-
-
-def _shown(age: timedelta) -> str:
-    return f"{age.days} days" if age.days > 1 else f"{max(0, int(age.total_seconds() // 3600))} hours"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from vetro.diagnostics import ERROR, Diagnostic
+from vetro.diagnostics import ERROR, Diagnostic, Text
 from vetro.server.config.config import Config
 from vetro.server.operations.database import check
 from vetro.server.operations.doctor import (
@@ -89,8 +89,10 @@ class _Asked:
         while self._thread.is_alive() and not over.is_set():
             self._thread.join(0.1)
         if self._found is None:
-            text = f"no answer within {patience:.0f} s"
-            return [Diagnostic(self._topic, ERROR, text, "see whether this machine reaches it: name, port, firewall")]
+            text = Text("no answer within {seconds} s", seconds=f"{patience:.0f}")
+            return [
+                Diagnostic(self._topic, ERROR, text, Text("see whether this machine reaches it: name, port, firewall"))
+            ]
         return self._found
 
 
@@ -102,6 +104,7 @@ def _tried(topic: str, part: Part, config: Config) -> list[Diagnostic]:
     except VetroError as error:
         found.append(Diagnostic(topic, ERROR, error.message, error.hint))
     except Exception as error:
-        text = f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else 'no reason given'}"
-        found.append(Diagnostic(topic, ERROR, text, "mend what it says, then ask again"))
+        said = str(error).splitlines()[0][:300] if str(error) else Text("no reason given")
+        text = Text("{name}: {said}", name=type(error).__name__, said=said)
+        found.append(Diagnostic(topic, ERROR, text, Text("mend what it says, then ask again")))
     return found

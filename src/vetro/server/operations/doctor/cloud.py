@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from vetro.clouds import kinds
 from vetro.clouds.kind_protocols import Examines, Place
 from vetro.clouds.stacks.kind import BUILD_IMAGE, DriverKind
-from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic, Text
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 
-_MACHINE = "'vetro doctor --machine' says what the kinds need; see 'cloud.kind'"
+_MACHINE = Text("'vetro doctor --machine' says what the kinds need; see 'cloud.kind'")
 
 
 def examine(config: Config) -> Iterator[Diagnostic]:
@@ -19,7 +19,7 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     place = Place(directory=config.path("cloud.directory"))
     wanted = kinds.named(config["cloud.kind"], config["cloud.driver"])
     if ":" in wanted:
-        yield Diagnostic("cloud", OK, f"'{wanted}' is a plug-in's, and was not asked")
+        yield Diagnostic("cloud", OK, Text("'{wanted}' is a plug-in's, and was not asked", wanted=wanted))
         return
     kind = cloud_settings.kind(config)
     assert kind is not None
@@ -27,7 +27,7 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     cloud_settings.check_cloud(config)
     lack = kind.lacks(settings, place)
     if lack is not None:
-        text = f"clouds of kind '{kind.name}' cannot run servers here: {lack.reason}"
+        text = Text("clouds of kind '{name}' cannot run servers here: {reason}", name=kind.name, reason=lack.reason)
         cure = "image" if lack.hint == BUILD_IMAGE else ""
         yield Diagnostic("cloud", ERROR, text, lack.hint or _MACHINE, cure=cure)
         return
@@ -40,5 +40,5 @@ def examine(config: Config) -> Iterator[Diagnostic]:
         for remark in kind.examine(settings, place):
             yield Diagnostic("cloud", remark.level, remark.text, remark.hint)
     if able.agents == "broker" and not config["engine.broker"]:
-        hint = "set 'engine.broker' to a RabbitMQ that workers and servers reach: docs/openstack.md, Agents"
-        yield Diagnostic("broker", WARNING, "no broker: packages that call agents on servers fail", hint)
+        hint = Text("set 'engine.broker' to a RabbitMQ that workers and servers reach: docs/openstack.md, Agents")
+        yield Diagnostic("broker", WARNING, Text("no broker: packages that call agents on servers fail"), hint)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from vetro.diagnostics import OK, WARNING, Diagnostic
+from vetro.diagnostics import OK, WARNING, Diagnostic, Text
 from vetro.server.config.config import Config
 from vetro.server.tasks.models import JournalTask, Report, Task
 
@@ -32,18 +32,26 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     tasks = Task.objects.filter(created__gte=week).count()
     daily = size * lately / reports / _WEEK if reports else 0.0
     yield Diagnostic(
-        "growth", OK, f"the database has {_shown(size)}; {tasks} tasks and {lately} reports in the last {_WEEK} days"
+        "growth",
+        OK,
+        Text(
+            "the database has {size}; {tasks} tasks and {lately} reports in the last {days} days",
+            size=_shown(size),
+            tasks=tasks,
+            lately=lately,
+            days=_WEEK,
+        ),
     )
     old = now - timedelta(days=int(config["retention.journal_days"]) + 2)
     kept = JournalTask.objects.filter(task__state__in=Task.FINAL, task__finished__lt=old).count()
     if kept:
-        text = f"{kept} journals are older than retention.journal_days"
+        text = Text("{kept} journals are older than retention.journal_days", kept=kept)
         yield Diagnostic(
-            "growth", WARNING, text, "workers drop them: see whether one lives, and what it logs", cure="sweep"
+            "growth", WARNING, text, Text("workers drop them: see whether one lives, and what it logs"), cure="sweep"
         )
     if not int(config["retention.states"]):
-        text = "all states of environments are kept for ever (retention.states = 0)"
-        yield Diagnostic("growth", WARNING, text, "set a number, unless that is what you want")
+        text = Text("all states of environments are kept for ever (retention.states = 0)")
+        yield Diagnostic("growth", WARNING, text, Text("set a number, unless that is what you want"))
     if connection.vendor == "sqlite":
         yield from _disk(Path(str(connection.settings_dict["NAME"])), size, daily)
 
@@ -51,16 +59,20 @@ def examine(config: Config) -> Iterator[Diagnostic]:
 def _disk(path: Path, size: int, daily: float) -> Iterator[Diagnostic]:
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size > _LOG:
-        text = f"the write-ahead log has {_shown(log.stat().st_size)}"
-        hint = "a program holds a transaction open, or the service was killed often: restart it"
+        text = Text("the write-ahead log has {size}", size=_shown(log.stat().st_size))
+        hint = Text("a program holds a transaction open, or the service was killed often: restart it")
         yield Diagnostic("growth", WARNING, text, hint)
     if not path.exists():
         return
     disk = os.statvfs(path.parent)
     free = disk.f_bavail * disk.f_frsize
     if size > _SMALL and daily * _MONTHS > free:
-        text = f"it grows by about {_shown(daily)} a day; the disk is full in about {free / daily:.0f} days"
-        yield Diagnostic("growth", WARNING, text, "make room, lower retention.*, or move to PostgreSQL elsewhere")
+        text = Text(
+            "it grows by about {daily} a day; the disk is full in about {days} days",
+            daily=_shown(daily),
+            days=f"{free / daily:.0f}",
+        )
+        yield Diagnostic("growth", WARNING, text, Text("make room, lower retention.*, or move to PostgreSQL elsewhere"))
 
 
 def database_size() -> int:

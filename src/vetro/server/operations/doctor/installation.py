@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connections
 
-from vetro.diagnostics import ERROR, NOTE, Diagnostic
+from vetro.diagnostics import ERROR, NOTE, Diagnostic, Text
 from vetro.server.config.config import Config
 from vetro.server.database import database_settings
 from vetro.server.operations.doctor import folder, variables
@@ -27,19 +27,28 @@ def findings(data: str | None, config: str | None, overrides: Mapping[str, Any])
     database = _file(settings)
     missing = []
     if not settings.data.is_dir() and database is not None and not database.exists() and not keys.exists():
-        text = f"there is no installation in {settings.data} yet"
-        return [*variables.examine(settings), Diagnostic("folder", NOTE, text, "'vetro serve' makes one; see --data")]
+        text = Text("there is no installation in {data} yet", data=settings.data)
+        return [
+            *variables.examine(settings),
+            Diagnostic("folder", NOTE, text, Text("'vetro serve' makes one; see --data")),
+        ]
     if not settings.data.is_dir():
-        missing.append(Diagnostic("folder", ERROR, f"there is no data directory {settings.data}", "see --data"))
+        missing.append(
+            Diagnostic(
+                "folder", ERROR, Text("there is no data directory {data}", data=settings.data), Text("see --data")
+            )
+        )
     if database is not None and not database.exists():
-        text = f"there is no database {database}"
-        missing.append(Diagnostic("connection", ERROR, text, "'vetro serve' makes it; see 'database.url'"))
+        text = Text("there is no database {database}", database=database)
+        missing.append(Diagnostic("connection", ERROR, text, Text("'vetro serve' makes it; see 'database.url'")))
     if not keys.exists():
-        hint = "restore it: without it nothing encrypted can be read; a new installation makes one at its first start"
-        missing.append(Diagnostic("keys", ERROR, f"there is no file of keys {keys}", hint))
+        hint = Text(
+            "restore it: without it nothing encrypted can be read; a new installation makes one at its first start"
+        )
+        missing.append(Diagnostic("keys", ERROR, Text("there is no file of keys {keys}", keys=keys), hint))
     elif not os.access(keys, os.R_OK):
-        hint = "run this as the user of the service, to whom it must belong"
-        missing.append(Diagnostic("keys", ERROR, f"{keys} cannot be read by this user", hint))
+        hint = Text("run this as the user of the service, to whom it must belong")
+        missing.append(Diagnostic("keys", ERROR, Text("{keys} cannot be read by this user", keys=keys), hint))
     if missing:
         here = list(folder.examine(settings)) if settings.data.is_dir() else []
         return [*variables.examine(settings), *here, *missing]

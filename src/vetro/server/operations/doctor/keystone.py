@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 
-from vetro.diagnostics import OK, WARNING, Diagnostic
+from vetro.diagnostics import OK, WARNING, Diagnostic, Text
 from vetro.server.accounts.keystone import caller_of_keystone, checked_settings
 from vetro.server.config.config import Config
 from vetro.server.errors import NotSignedIn
@@ -20,7 +20,7 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     try:
         caller_of_keystone(f"vetro-doctor-{secrets.token_hex(8)}")
     except NotSignedIn:
-        yield Diagnostic("keystone", OK, f"{url} answers to the credentials of the service")
+        yield Diagnostic("keystone", OK, Text("{url} answers to the credentials of the service", url=url))
     if url.startswith("http://"):
-        hint = "use https:// in 'keystone.url'"
-        yield Diagnostic("keystone", WARNING, f"tokens of users go unencrypted to {url}", hint)
+        hint = Text("use https:// in 'keystone.url'")
+        yield Diagnostic("keystone", WARNING, Text("tokens of users go unencrypted to {url}", url=url), hint)

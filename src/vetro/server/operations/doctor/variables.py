@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic, Text
 from vetro.engine.class_configs import rows_of
 from vetro.server.config.config import Config, variable_of
 from vetro.yaql.didyoumean import suggest
@@ -23,23 +23,40 @@ def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterato
             continue
         meant = merged.get(variable.replace("__", "_")) or ("__" in variable and suggest(variable, names))
         if meant or "__" in variable:
-            hint = f"it is called {meant}" if meant else "'vetro config show' lists the settings"
+            hint = (
+                Text("it is called {meant}", meant=meant) if meant else Text("'vetro config show' lists the settings")
+            )
             yield Diagnostic(
-                "settings", WARNING, f"the variable {variable} is no setting, and does nothing", hint, cure="settings"
+                "settings",
+                WARNING,
+                Text("the variable {variable} is no setting, and does nothing", variable=variable),
+                hint,
+                cure="settings",
             )
     for name in ("accounts.policy_file", "engine.class_configs", "networking.config_file", "cloud.script"):
         if isinstance(config[name], str) and config[name] and not config.path(name).exists():
-            hint = f"put it there, or change '{name}'"
-            yield Diagnostic("settings", ERROR, f"'{name}' names {config.path(name)}, which does not exist", hint)
+            hint = Text("put it there, or change '{name}'", name=name)
+            yield Diagnostic(
+                "settings",
+                ERROR,
+                Text("'{name}' names {path}, which does not exist", name=name, path=config.path(name)),
+                hint,
+            )
     given = config["engine.class_configs"]
     if not isinstance(given, str) or (given and config.path("engine.class_configs").exists()):
         try:
             rows_of(given, config.data)
         except VetroError as error:
-            yield Diagnostic("settings", ERROR, f"'engine.class_configs': {error.message}", "correct it")
+            yield Diagnostic(
+                "settings", ERROR, Text("'engine.class_configs': {message}", message=error.message), Text("correct it")
+            )
     sources = Counter(_kind(value.source) for value in config.values())
     said = [f"{count} from {source}" for source, count in sorted(sources.items()) if source != "default"]
-    yield Diagnostic("settings", OK, ", ".join(said) or f"all have their defaults; the data directory is {config.data}")
+    yield Diagnostic(
+        "settings",
+        OK,
+        ", ".join(said) or Text("all have their defaults; the data directory is {data}", data=config.data),
+    )
 
 
 def _kind(source: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
+from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic, Text
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config, http_processes
 from vetro.server.database import SERVER
@@ -25,21 +25,23 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     living = list(WorkerProcess.objects.filter(seen__gte=heard).order_by("started"))
     ready = [worker for worker in living if not worker.draining]
     if not living:
-        hint = "start 'vetro serve' with 'worker.embedded' above 0, or 'vetro worker'"
-        yield Diagnostic("work", WARNING, "no worker lives: nothing is deployed", hint)
+        hint = Text("start 'vetro serve' with 'worker.embedded' above 0, or 'vetro worker'")
+        yield Diagnostic("work", WARNING, Text("no worker lives: nothing is deployed"), hint)
     elif not ready:
-        text = f"all {len(living)} workers drain: nothing is begun"
-        yield Diagnostic("work", WARNING, text, "start another worker, or restart these", cure="workers")
+        text = Text("all {count} workers drain: nothing is begun", count=len(living))
+        yield Diagnostic("work", WARNING, text, Text("start another worker, or restart these"), cure="workers")
     machines = {worker.host.partition("/")[0] for worker in living}
     if len(machines) > 1 and _bound(config):
         places = ", ".join(sorted(machines))
-        text = f"the cloud makes servers on the machine of the worker, and workers are on {places}"
-        yield Diagnostic("work", ERROR, text, "run workers on one machine, or use another cloud")
+        text = Text("the cloud makes servers on the machine of the worker, and workers are on {places}", places=places)
+        yield Diagnostic("work", ERROR, text, Text("run workers on one machine, or use another cloud"))
     if connection.vendor == "postgresql":
         yield from _connections(config, len(living))
     elif len(machines) > 1:
-        hint = "use PostgreSQL for workers on several machines: docs/database.md"
-        yield Diagnostic("work", ERROR, f"workers on {len(machines)} machines share a file of SQLite", hint)
+        hint = Text("use PostgreSQL for workers on several machines: docs/database.md")
+        yield Diagnostic(
+            "work", ERROR, Text("workers on {count} machines share a file of SQLite", count=len(machines)), hint
+        )
 
 
 def _bound(config: Config) -> bool:
@@ -64,22 +66,30 @@ def _connections(config: Config, workers: int) -> Iterator[Diagnostic]:
         most, version, servers = cursor.fetchone()
     servers = max(servers, 1)
     if version < 140000:
-        text = f"PostgreSQL {version // 10000} is too old"
-        yield Diagnostic("connection", ERROR, text, "Vetro needs 14 or newer: upgrade it, or move to another one")
+        text = Text("PostgreSQL {version} is too old", version=version // 10000)
+        yield Diagnostic("connection", ERROR, text, Text("Vetro needs 14 or newer: upgrade it, or move to another one"))
     tasks = int(config["worker.tasks"])
     pool = int(config["database.pool"]) or int(config["server.threads"]) + int(config["server.streams"])
     plugin = backend(config)
     more = 0 if plugin is None else plugin.connections
     wanted = servers * http_processes(config) * (pool + 1) + max(workers, 1) * (tasks * 3 // 2 + 3 + more)
     if wanted > most:
-        who = f"{_servers(servers)} and {max(workers, 1)} workers"
-        text = f"{who} may want {wanted} connections; the database grants {most}"
-        yield Diagnostic("connection", WARNING, text, "raise max_connections, or lower database.pool and worker.tasks")
+        text = Text(
+            "servers ({servers}) and workers ({workers}) may want {wanted} connections; the database grants {most}",
+            servers=servers, workers=max(workers, 1), wanted=wanted, most=most,
+        )  # fmt: skip
+        yield Diagnostic(
+            "connection", WARNING, text, Text("raise max_connections, or lower database.pool and worker.tasks")
+        )
     else:
         yield Diagnostic(
-            "connection", OK, f"at most {wanted} of {most} connections for {_servers(servers)} and {workers} workers"
+            "connection",
+            OK,
+            Text(
+                "at most {wanted} of {most} connections for servers ({servers}) and workers ({workers})",
+                wanted=wanted,
+                most=most,
+                servers=servers,
+                workers=workers,
+            ),
         )
-
-
-def _servers(count: int) -> str:
-    return "one server" if count == 1 else f"{count} servers"

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from vetro.server.caller import Caller
 from vetro.server.config import display
+from vetro.server.language import translated
 from vetro.server.operations import checklist, queue
 from vetro.server.setup import config
 from vetro.server.tasks import drain
@@ -41,7 +42,8 @@ def settings(request: HttpRequest, caller: Caller) -> HttpResponse:
     rows = [
         {**row, "shown": row["value"] if isinstance(row["value"], str) else json.dumps(row["value"])}
         for row in display.shown(config())
-        if words in f"{row['name']} {row['meaning']}".lower() and not (changed and row["source"] == "default")
+        if words in f"{row['name']} {row['meaning']} {translated(row['meaning'])}".lower()
+        and not (changed and row["source"] == "default")
     ]
     sections: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
