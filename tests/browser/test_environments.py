@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.kit import PHONE, WIDE, wider_than_the_window
+from tests.browser.kit import PHONE, WIDE, examined, wider_than_the_window
 from tests.server.tasks import shop
 
 #: Calls the API as the signed-in person, as the pages' own scripts may.
@@ -136,3 +136,32 @@ def test_long_names_neither_widen_pages_nor_squeeze_what_stands_beside_them(serv
             label = "node => node.boundingBox({ includeOverlays: false }).w"
             widths = page.evaluate(f"document.getElementById('canvas').graph.nodes().map({label})")
             assert max(widths) < 200, widths
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_bar_for_ticked_environments_stays_on_the_screen(
+    width: int, service: Any, filled: dict[str, str], page_for: Any
+) -> None:
+    for number in range(12):
+        service.api("ann", "POST", "/v2/environments", {"name": f"Stall {width} {number:02}"})
+    page = page_for("ann")
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"/app/environments/?q=Stall {width}")
+    bar = page.get_by_role("group", name="With the ticked environments")
+    expect(bar.get_by_role("button", name="Delete…")).to_be_disabled()
+    page.get_by_label(f"Tick Stall {width} 11").check()
+    expect(bar).to_contain_text("(1)")
+    expect(bar.get_by_role("button", name="Delete…")).to_be_in_viewport(ratio=1)
+    assert examined(page, f"environments-ticked-{width}") == []
+    page.set_viewport_size({"width": width, "height": 844})
+    # The list is loaded anew when something happens in it: what is ticked stays ticked.
+    service.api("ann", "POST", "/v2/environments", {"name": f"Stall {width} 12"})
+    expect(page.get_by_label(f"Tick Stall {width} 12")).to_be_visible()
+    expect(page.get_by_label(f"Tick Stall {width} 11")).to_be_checked()
+    bar.get_by_label("All shown").check()
+    expect(bar).to_contain_text("(13)")
+    bar.get_by_role("button", name="Delete…").click()
+    expect(page.get_by_role("heading", name="Delete these 13 environments?")).to_be_visible()
+    assert examined(page, f"environments-delete-{width}") == []
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator("#notices")).to_contain_text("13 environments are being deleted")

@@ -226,9 +226,11 @@ reader  GET          /app/catalog/{fqn}/form
 reader  GET          /app/catalog/{fqn}/gets
 member  POST         /app/catalog/{fqn}/gets
 reader  GET          /app/environments/
+member  GET POST     /app/environments/delete
 reader  GET          /app/environments/deployments
 member  GET POST     /app/environments/import
 member  GET POST     /app/environments/new
+reader  POST         /app/environments/together
 reader  GET          /app/environments/{environment}/
 member  GET          /app/environments/{environment}/actions/{action}
 member  GET          /app/environments/{environment}/add
@@ -281,6 +283,7 @@ reader  GET POST     /app/forms/{form}/plan
 reader  GET          /app/forms/{form}/review
 reader  GET POST     /app/forms/{form}/start/{builder}
 reader  POST         /app/forms/{form}/switch
+member  POST         /app/forms/{form}/take
 reader  GET POST     /app/forms/{form}/{number}
 reader  GET          /app/forms/{form}/{number}/choices
 reader  POST         /app/forms/{form}/{number}/password
@@ -379,6 +382,7 @@ member  GET POST     /app/templates/{template}/create
 member  POST         /app/templates/{template}/delete
 member  GET POST     /app/templates/{template}/edit
 member  GET          /app/templates/{template}/edit/{component}
+reader  GET          /app/try/{package}
 """
 
 

@@ -81,3 +81,31 @@ def test_the_number_of_statements_does_not_depend_on_how_much_is_known(ann: Any,
     for number in range(6):
         made(ann, app(f"b{number}", instance(f"j{number}")), name=f"farm{number}")
     assert count() == few
+
+
+def test_ticked_environments_are_stopped_started_and_deleted_together(
+    ann: Any, eve: Any, people: Any, browser: Browser
+) -> None:
+    rows = [made(ann, app("a", instance("i")), name="north"), made(ann, app("b", instance("j")), name="south")]
+    empty, foreign = made(ann, name="empty"), made(eve, app("c", instance("k")), name="foreign")
+    Environment.objects.filter(id=empty.id).update(version=0)
+    client, ids = browser(ann), [row.id for row in rows]
+    page = listed(client)
+    assert f'form="together" name="id" value="{ids[0]}"' in page and "data-all hidden" in page
+    told = client.post("/app/environments/together", {"id": [*ids, empty.id, foreign.id], "what": "stop"}, follow=True)
+    said = told.content.decode()
+    assert "Servers of 2 environments are stopped" in said and "empty: " in said and "foreign" not in said
+    assert {task.environment_id for task in Task.objects.filter(kind="power")} == set(ids)
+    assert "Tick the environments first" in client.post("/app/environments/together", follow=True).content.decode()
+    assert client.post("/app/environments/together", {"id": ids, "what": "burn"}).status_code == 400
+    asked = client.post("/app/environments/together", {"id": ids, "what": "delete"}, follow=True).content.decode()
+    assert "Delete these 2 environments?" in asked and "north" in asked and "1 server" in asked
+    assert asked.count("A task works on it") == 2
+    assert client.get(f"/app/environments/delete?id={foreign.id}").status_code == 404
+    done = client.post("/app/environments/delete", {"id": [empty.id, ids[0]]}, follow=True).content.decode()
+    assert "1 environment is being deleted" in done and "north: " in done  # a task works on that one
+    assert not Environment.objects.filter(id=empty.id).exists() and Environment.objects.filter(id=ids[0]).exists()
+    reader = browser(people("rita", ann.caller.project_name, "reader"))
+    assert 'id="together"' not in listed(reader)
+    assert reader.post("/app/environments/together", {"id": ids, "what": "stop"}).status_code == 403
+    assert reader.post("/app/environments/delete", {"id": ids}).status_code == 403

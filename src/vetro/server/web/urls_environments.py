@@ -19,6 +19,7 @@ from vetro.server.web.views.environments import (
     servers,
     tasks,
     templates,
+    together,
     topology,
     upgrade,
 )
@@ -85,6 +86,8 @@ urlpatterns: list[Any] = [
     path("environments/", listing.listing, name="environments"),
     path("environments/new", listing.new),
     path("environments/import", listing.bring),
+    path("environments/together", together.begin),
+    path("environments/delete", together.delete),
     path("environments/deployments", listing.deployments, name="deployments"),
     path("environments/<str:environment>/", include(_environment)),
     path("templates/", templates.listing, name="templates"),

@@ -1,29 +1,4 @@
-// Packages: all of them ticked, and how many; import by drag and drop, with progress. Without this script the forms work as they are.
-const table = document.getElementById("together");
-if (table) {
-  const words = table.querySelector("[data-ticked]");
-  const text = words?.textContent;
-  const every = table.querySelector("[data-all]");
-  const all = every?.querySelector("input");
-  const boxes = () => [...table.querySelectorAll("input[name=id]:not(:disabled)")];
-  if (every) every.hidden = false;
-  all?.addEventListener("change", () => {
-    for (const box of boxes()) box.checked = all.checked;
-  });
-  const count = () => {
-    const number = table.querySelectorAll("input[name=id]:checked").length;
-    if (all) {
-      all.checked = number > 0 && number === boxes().length;
-      all.indeterminate = number > 0 && !all.checked;
-    }
-    if (words) words.textContent = number ? `${text} (${number})` : text;
-    for (const button of table.querySelectorAll("button[name=what]")) button.disabled = !number;
-  };
-  table.addEventListener("change", count);
-  document.addEventListener("htmx:afterSwap", count);
-  count();
-}
-
+// Import by drag and drop, with progress. Without this script the forms work as they are.
 const form = document.querySelector("form[data-import]");
 if (form) {
   const drop = form.querySelector("[data-drop]");

@@ -66,6 +66,7 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
         "matching": matching, "q": search, "state": state, "states": environments.STATUSES, "sort": sort,
         "page": number, "pages": pages_of(matching), "query": _query(request, "page"),
         "may_create": allows(caller, "create_environment"), "seen": seen,
+        "may_power": allows(caller, "power_environment"), "may_delete": allows(caller, "delete_environment"),
         "sorts": [("name", _("Name")), ("-changed", _("Last changed")), ("-created", _("Newest"))],
     }  # fmt: skip
     return render(request, "environments/rows.html" if part else "environments/listing.html", context)
