@@ -34,8 +34,8 @@ def examine(config: Config) -> Iterator[Diagnostic]:
     able = kind.capabilities(settings)
     if isinstance(kind, DriverKind):
         expected = bool(able.executes or wanted)
-        text, hint = cloud_settings.selection(config).text, None if expected else _MACHINE
-        yield Diagnostic("cloud", OK if expected else WARNING, text, hint, cure="" if expected else "image")
+        line, hint = cloud_settings.selection(config).text, None if expected else _MACHINE
+        yield Diagnostic("cloud", OK if expected else WARNING, line, hint, cure="" if expected else "image")
     if isinstance(kind, Examines):
         for remark in kind.examine(settings, place):
             yield Diagnostic("cloud", remark.level, remark.text, remark.hint)
