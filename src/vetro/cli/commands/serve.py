@@ -78,7 +78,7 @@ def command(
 
 def _offer_image(settings: Config, wanted: bool | None) -> None:
     """Begins to build the image beside the service where that is wanted. Raises `CloudError`."""
-    if wanted is False or (wanted is None and not sys.stdin.isatty()):
+    if wanted is False or (wanted is None and not _at_terminal()):
         return
     kind = image_choice.only_an_image_lacks(settings)
     if kind is None:
@@ -102,3 +102,7 @@ def _why_none(settings: Config) -> str:
     if kind is None:
         return "servers are made by a cloud that has images of its own"
     return "there is one already" if lack is None else lack.reason
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
