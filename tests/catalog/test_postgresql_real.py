@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+import urllib.request
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,8 @@ def gone(place: Place) -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(2400)  # three dozen commands and packages of the mirror, on a machine that does other things
-def test_a_life(place: Place) -> None:
+@pytest.mark.timeout(2400)  # a dozen commands and packages of the mirror, on a machine that does other things
+def test_an_upgrade_and_its_way_back(place: Place) -> None:
     chosen = [
         "name=pg",
         f"password={OLD}",
@@ -123,14 +124,29 @@ def test_a_life(place: Place) -> None:
     assert max(upgraded, updated) <= within(5), (upgraded, updated)
     assert ask(first, "app", OLD, "SHOW server_version")[0][0].startswith("15.20 ") and hosts(place) == both
     assert {row["version"] for row in action(place, "status")} == {"15.20"}
+    with urllib.request.urlopen(f"http://{second}:9187/metrics", timeout=30) as metrics:
+        assert "pg_up 1" in metrics.read().decode()
     assert checksum(first, "app", OLD) == before
 
     # Taken back, it is what it was, but for what volumes have.
     place.ok("env", "undo", "db", "--yes")
     assert ask(first, "app", OLD, "SHOW server_version")[0][0].startswith("15.18 ")
     assert checksum(first, "app", OLD) == before
-    place.ok("upgrade", "db", "--to", str(POSTGRESQL / "1.1.0"))
-    deploy(place, "1.1.0", f"release={RELEASES[1]}")
+    ask(first, "app", OLD, "INSERT INTO words VALUES (0, 'x')")
+    gone(place)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(2400)  # two dozen commands and packages of the mirror, on a machine that does other things
+def test_a_life(place: Place) -> None:
+    chosen = ["name=pg", f"password={OLD}", "replicaCount=1", "dataSize=2", "server.flavor=m1.small", "memory=32"]
+    place.ok("env", "create", "db", "--driver", "nspawn")
+    deploy(place, "1.1.0", *chosen, "exporter=false")
+    first, second = both = hosts(place)
+    ask(first, "app", OLD, "CREATE TABLE words (number int PRIMARY KEY, word text)")
+    ask(first, "app", OLD, "INSERT INTO words SELECT n, 'w\u00f6rd ' || n FROM generate_series(1, 2000) n")
+    ask(first, "app", OLD, "CREATE TABLE rows (number int PRIMARY KEY)")
+    before = checksum(first, "app", OLD)
 
     made = action(place, "backup")
     assert [row["name"] for row in action(place, "listBackups")] == [made["name"]]
@@ -192,13 +208,16 @@ def test_a_life(place: Place) -> None:
     assert checksum(second, user, NEW) == before
     assert {row["role"] for row in action(place, "status")} == {"primary", "replica"}
 
-    # What is destroyed comes back from a backup, and from nothing else. Backups lie where the primary was then.
+    # What is destroyed comes back from a backup, and from nothing else; a password that was refused does not come back.
+    # Backups lie where the primary was then.
     action(place, "switchOver", "--arg", "server=pg-1")
     ask(both, user, NEW, "DROP TABLE words")
     ask(both, user, NEW, "CREATE TABLE words (number int PRIMARY KEY, word text)")
     assert checksum(first, user, NEW) != before
     assert action(place, "restoreBackup")["name"] == made["name"]
     assert checksum(first, user, NEW) == before
+    with pytest.raises(psycopg.OperationalError, match="authentication failed"):
+        ask(first, "app", OLD, "SELECT 1")
     gone(place)
 
 

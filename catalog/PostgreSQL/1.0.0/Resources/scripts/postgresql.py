@@ -458,11 +458,14 @@ def member(user, owner):
 
 
 def gone(user):
-    """A role is no more, nor is who was logged in with it."""
+    """A role is no more, nor is who was logged in with it. What it made belongs to the owners of the databases then."""
     sql(f'ALTER ROLE "{user}" NOLOGIN')
     sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'")
+    roles = {row[0] for row in sql("SELECT rolname FROM pg_roles")}
     for (one,) in sql("SELECT datname FROM pg_database WHERE datallowconn"):
-        sql(f'DROP OWNED BY "{user}"', database=one)
+        heir = f"{one}_owner"
+        heir = heir if heir in roles and heir != user else "postgres"
+        sql(f'REASSIGN OWNED BY "{user}" TO "{heir}"; DROP OWNED BY "{user}"', database=one)
     sql(f'DROP ROLE "{user}"')
 
 

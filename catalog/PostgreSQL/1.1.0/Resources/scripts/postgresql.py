@@ -476,11 +476,14 @@ def member(user, owner):
 
 
 def gone(user):
-    """A role is no more, nor is who was logged in with it."""
+    """A role is no more, nor is who was logged in with it. What it made belongs to the owners of the databases then."""
     sql(f'ALTER ROLE "{user}" NOLOGIN')
     sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'")
+    roles = {row[0] for row in sql("SELECT rolname FROM pg_roles")}
     for (one,) in sql("SELECT datname FROM pg_database WHERE datallowconn"):
-        sql(f'DROP OWNED BY "{user}"', database=one)
+        heir = f"{one}_owner"
+        heir = heir if heir in roles and heir != user else "postgres"
+        sql(f'REASSIGN OWNED BY "{user}" TO "{heir}"; DROP OWNED BY "{user}"', database=one)
     sql(f'DROP ROLE "{user}"')
 
 
@@ -569,11 +572,10 @@ def restore(given):
         raise SystemExit("the file is no backup of PostgreSQL")
     restored = []
     with tarfile.open(given["path"]) as file:
-        missing_roles(file.extractfile("roles.sql").read().decode())
-        for entry in file.getmembers():
-            if not entry.name.startswith("databases/"):
-                continue
-            name = named(entry.name.partition("/")[2])
+        entries = [one for one in file.getmembers() if one.name.startswith("databases/")]
+        names = [named(one.name.partition("/")[2]) for one in entries]
+        old = missing_roles(file.extractfile("roles.sql").read().decode(), names)
+        for name, entry in zip(names, entries):
             new, owner = f"{name}_restored", f"{name}_owner"
             sql(f'DROP DATABASE IF EXISTS "{new}" WITH (FORCE)')
             sql(f'CREATE DATABASE "{new}" OWNER "{owner}"')
@@ -593,6 +595,8 @@ def restore(given):
             replace(name, new)
             opened(name)
             restored.append(name)
+    for user in old:
+        gone(user)
     return {"changed": True, "databases": restored}
 
 
@@ -609,17 +613,20 @@ def replace(name, new):
         sql(f'ALTER DATABASE "{new}" RENAME TO "{name}"')
 
 
-def missing_roles(text):
-    """Makes the roles of a backup that are not there; those that are there keep their passwords."""
+def missing_roles(text, names):
+    """Makes the roles of a backup that are not there; those that are there keep their passwords. Gives the logins of
+    the owners of databases among them, which are back for the restore only: a password that was changed stays so."""
     there = {row[0] for row in sql("SELECT rolname FROM pg_roles")}
     made = {name for name in re.findall(r"^CREATE ROLE (\w+);$", text, re.MULTILINE) if name not in there}
-    lines = []
+    logins = made & {f"{name}{end}" for name in names for end in ("", "_a", "_b")}
+    lines = [f'CREATE ROLE "{name}" NOLOGIN;' for name in sorted(logins)]
     for line in text.splitlines():
         role = re.match(r"(?:CREATE|ALTER) ROLE (\w+)", line) or re.match(r"GRANT \w+ TO (\w+)", line)
-        if role and role.group(1) in made:
+        if role and role.group(1) in made - logins:
             lines.append(line)
     if lines:
         sql("\n".join(lines))
+    return sorted(logins)
 
 
 # -- how it is ---------------------------------------------------------------------------------------------------------
