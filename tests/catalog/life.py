@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from tests.acceptance.test_nspawn_deploy import cloud_of
@@ -25,11 +27,14 @@ def action(place: Place, environment: str, component: str, name: str, *more: str
 
 
 def kill(place: Place, *names: str) -> None:
-    """All processes of servers die at once."""
+    """All processes of servers die at once: the first one of each, with all others, before who looks after them."""
     for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
         if json.loads((folder / "server.json").read_text())["name"] in names:
-            for pid, *_ in json.loads((folder / "running.json").read_text()).values():
-                os.kill(pid, signal.SIGKILL)
+            pids = [int(pid) for pid, *_ in json.loads((folder / "running.json").read_text()).values()]
+            children = [Path(f"/proc/{pid}/task/{pid}/children").read_text().split() for pid in pids]
+            for pid in [*(int(child) for line in children for child in line), *pids]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def destroy(place: Place, environment: str) -> None:

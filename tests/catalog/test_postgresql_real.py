@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
 import time
 import urllib.request
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.acceptance.test_nspawn_deploy import cloud_of
+from tests.catalog import life
 from tests.catalog.postgresql_client import Looker, Reader, Writer, ask, primaries
 from tests.cli.deploykit import Place
-from tests.support.servers import traces
 
 POSTGRESQL = Path(__file__).parents[2] / "catalog" / "PostgreSQL"
 OLD, NEW = "first-Password-1", "second-Password-2"
@@ -33,30 +31,18 @@ def deploy(place: Place, version: str, *chosen: str) -> str:
 
 
 def action(place: Place, name: str, *more: str) -> Any:
-    return place.data("env", "action", "db", name, "--app", "db", *more)
+    return life.action(place, "db", "db", name, *more)
 
 
 def hosts(place: Place) -> list[str]:
-    rows = place.data("env", "show", "db")["components"]
-    there = {row["server"]: str(row["addresses"]).split()[0].strip(",") for row in rows if row["server"]}
-    return [there[name] for name in sorted(there)]
+    """Addresses of pg-1, pg-2…"""
+    return [address for _, address in sorted(life.hosts(place, "db").items())]
 
 
 def checksum(host: str, user: str, password: str) -> str:
     """Of all that is stored in a table."""
     rows = ask(host, user, password, "SELECT number, word FROM words ORDER BY number")
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-
-
-def kill(place: Place, name: str) -> None:
-    """Ends a server as a power cut does: its first process, with all others of it, and who looks after them."""
-    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
-        if json.loads((folder / "server.json").read_text())["name"] == name:
-            pids = [int(pid) for pid, *_ in json.loads((folder / "running.json").read_text()).values()]
-            children = (Path(f"/proc/{pid}/task/{pid}/children").read_text().split() for pid in pids)
-            for pid in [int(child) for line in children for child in line] + pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
 
 
 def within(seconds: float) -> float:
@@ -70,16 +56,6 @@ def told(text: str) -> None:
     if path := os.environ.get("VETRO_FIGURES"):
         with open(path, "a", encoding="utf-8") as out:
             out.write(text + "\n")
-
-
-def gone(place: Place) -> None:
-    """The environment leaves nothing on this machine."""
-    place.ok("env", "destroy", "db", "--yes")
-    left = traces(cloud_of(place), place.root)
-    left.pop("notes")
-    assert not any(left.values()), left
-    volumes = place.root / "cloud" / "nspawn" / "volumes"
-    assert place.servers() == [] and not (volumes.is_dir() and [*volumes.iterdir()])
 
 
 @pytest.mark.campaign
@@ -133,7 +109,7 @@ def test_an_upgrade_and_its_way_back(place: Place) -> None:
     assert ask(first, "app", OLD, "SHOW server_version")[0][0].startswith("15.18 ")
     assert checksum(first, "app", OLD) == before
     ask(first, "app", OLD, "INSERT INTO words VALUES (0, 'x')")
-    gone(place)
+    life.destroy(place, "db")
 
 
 @pytest.mark.campaign
@@ -202,7 +178,7 @@ def test_a_life(place: Place) -> None:
         ask(second, "anna", OLD, "SELECT 1")
 
     # A killed primary is told, and comes back with what it had.
-    kill(place, "pg-2")
+    life.kill(place, "pg-2")
     assert "has ended by itself" in place.ok("env", "health", "db").stdout
     place.ok("env", "deploy", "db")
     assert checksum(second, user, NEW) == before
@@ -218,7 +194,7 @@ def test_a_life(place: Place) -> None:
     assert checksum(first, user, NEW) == before
     with pytest.raises(psycopg.OperationalError, match="authentication failed"):
         ask(first, "app", OLD, "SELECT 1")
-    gone(place)
+    life.destroy(place, "db")
 
 
 @pytest.mark.campaign
@@ -237,7 +213,7 @@ def test_a_killed_primary_loses_no_row(place: Place) -> None:
             block.enter_context(one)
         with Writer(there, lambda: login) as writer:
             time.sleep(3)
-            kill(place, "pg-1")
+            life.kill(place, "pg-1")
             since = time.monotonic()
             name = action(place, "failOver")
             end = time.monotonic() + 60
@@ -264,4 +240,4 @@ def test_a_killed_primary_loses_no_row(place: Place) -> None:
     order = primaries(lookers)
     assert len(order) == 2 and order[0] == there[0], order
     told(f"looked {sum(len(one.answers) for one in lookers)} times, primaries one after the other: {order}")
-    gone(place)
+    life.destroy(place, "db")
