@@ -28,13 +28,16 @@ def action(place: Place, environment: str, component: str, name: str, *more: str
 
 def kill(place: Place, *names: str) -> None:
     """All processes of servers die at once: the first one of each, with all others, before who looks after them."""
+    left = {*names}
     for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
-        if json.loads((folder / "server.json").read_text())["name"] in names:
+        if (name := json.loads((folder / "server.json").read_text())["name"]) in names:
+            left.discard(name)
             pids = [int(pid) for pid, *_ in json.loads((folder / "running.json").read_text()).values()]
             children = [Path(f"/proc/{pid}/task/{pid}/children").read_text().split() for pid in pids]
             for pid in [*(int(child) for line in children for child in line), *pids]:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+    assert not left, f"there are no servers {left}"
 
 
 def destroy(place: Place, environment: str) -> None:
