@@ -133,7 +133,7 @@ def test_an_application_is_tried_out_without_an_environment(service: Any, page_f
     page.get_by_role("button", name="What would it do?").click()
     plan = page.locator("#form-plan")
     expect(plan).to_contain_text("1 server", timeout=180_000)
-    expect(plan).to_contain_text("m1.small")
+    expect(plan).to_contain_text("m1.medium")
     expect(plan.get_by_role("heading", name="Where it would answer")).to_be_visible()
     expect(plan).to_contain_text("http://")
     assert examined(page, "try-plan") == []

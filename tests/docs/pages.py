@@ -43,8 +43,8 @@ CHANGING = (
     (re.compile(r"\b10\.0\.\d+\.(?=\d+\b)"), "10.0.1."),
     # Environments keep packages by checksum.
     (re.compile(r"\b[0-9a-f]{64}(?=\.zip\b)"), "0123456789abcdef"),
-    # What `vetro deploy` adds gets random ids.
-    (re.compile(r"(?:(?<= = )|(?<=[a-z]_))[0-9a-f]{32}\b", re.MULTILINE), "0123456789abcdef0123456789abcdef"),
+    # What `vetro deploy` adds, or a form makes, gets random ids.
+    (re.compile(r"(?:(?<= = )|(?<=\"id\": \")|(?<=[a-z]_))[0-9a-f]{32}\b", re.MULTILINE), "0123456789abcdef0123456789abcdef"),
 )
 
 

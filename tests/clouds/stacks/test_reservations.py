@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.clouds.stacks.resources import attr, server
-from tests.clouds.stacks.test_cloud import in_child
+from tests.clouds.stacks.test_processes import in_child
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.interface import CloudError, Owner, StackFailed
 from vetro.clouds.quotas import OF_CLOUD, QUOTAS, QuotaExceeded, QuotaInvalid, limit_of, limits_of

@@ -129,14 +129,14 @@ def judged(seed: int, counted: Counter[str]) -> None:
 
 
 #: Seeds; each makes two versions with four contracts.
-SEEDS = 40 if EVERYTHING else 2
+SEEDS = 200 if EVERYTHING else 2
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("part", range(5 if EVERYTHING else 1))
-def test_no_model_refutes_what_is_called_safe_and_each_witness_is_one(part: int) -> None:
+@pytest.mark.timeout(7200)
+def test_no_model_refutes_what_is_called_safe_and_each_witness_is_one() -> None:
+    """A tenth may stay unknown, of all: one in forty pairs has three times as many as another."""
     counted: Counter[str] = Counter()
-    for seed in range(part * SEEDS, (part + 1) * SEEDS):
+    for seed in range(SEEDS):
         judged(seed, counted)
     print(dict(counted))
     assert not EVERYTHING or min(counted["broken"], counted["safe"]) > counted.total() / 8, counted

@@ -41,6 +41,7 @@ _V2: dict[str, Any] = {
     "createProject": {"name": "mine"},
     "createUser": {"name": "mine"},
     "upgradeEnvironment": {},
+    "upgradeOneByOne": {},
     "login": {"name": "ann", "password": PASSWORD},
     "createCategory": {"name": "Mine"},
     "createEnvironment": {"name": "mine"},
