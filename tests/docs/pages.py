@@ -44,7 +44,10 @@ CHANGING = (
     # Environments keep packages by checksum.
     (re.compile(r"\b[0-9a-f]{64}(?=\.zip\b)"), "0123456789abcdef"),
     # What `vetro deploy` adds, or a form makes, gets random ids.
-    (re.compile(r"(?:(?<= = )|(?<=\"id\": \")|(?<=[a-z]_))[0-9a-f]{32}\b", re.MULTILINE), "0123456789abcdef0123456789abcdef"),
+    (
+        re.compile(r"(?:(?<= = )|(?<=\"id\": \")|(?<=[a-z]_))[0-9a-f]{32}\b", re.MULTILINE),
+        "0123456789abcdef0123456789abcdef",
+    ),
 )
 
 
