@@ -25,7 +25,20 @@ def own(given):
         lasts = openssl("x509", "-in", path, "-noout", "-checkend", str(LEFT)).returncode == 0
         if lasts and "does match" in openssl("x509", "-in", path, "-noout", "-checkhost", name).stdout:
             return {"changed": False}
-    os.umask(0o077)
+    mask = os.umask(0o077)
+    try:
+        make(name, path, key)
+    finally:
+        os.umask(mask)
+    os.makedirs(NOTIFIED, mode=0o700, exist_ok=True)
+    for service in given.get("notify") or ():
+        with open(os.path.join(NOTIFIED, service), "w", encoding="ascii"):
+            pass
+    return {"changed": True}
+
+
+def make(name, path, key):
+    """Writes the two files; without ``key`` both into the one."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as folder:
         made = [os.path.join(folder, one) for one in ("crt", "key")]
@@ -40,11 +53,6 @@ def own(given):
             with open(made[0], "a", encoding="ascii") as out, open(made[1], encoding="ascii") as one:
                 out.write(one.read())
         os.rename(made[0], path)
-    os.makedirs(NOTIFIED, mode=0o700, exist_ok=True)
-    for service in given.get("notify") or ():
-        with open(os.path.join(NOTIFIED, service), "w", encoding="ascii"):
-            pass
-    return {"changed": True}
 
 
 if __name__ == "__main__":
