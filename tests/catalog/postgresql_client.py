@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -41,15 +42,16 @@ def ask(hosts: str | Sequence[str], user: str, password: str, query: str, patien
             time.sleep(0.2)
 
 
-class _Loop:
+class _Loop(ABC):
     """Does something again and again beside the test, until the block ends."""
 
     def __init__(self) -> None:
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
+    @abstractmethod
     def run(self) -> None:
-        raise NotImplementedError
+        """Until `stop` is set."""
 
     def __enter__(self) -> Self:
         self.thread.start()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.acceptance.test_nspawn_deploy import cloud_of
+from tests.catalog.life import kill
 from tests.catalog.redis_client import Refused, ask
 from tests.cli.deploykit import Place
 from tests.support.servers import traces
@@ -32,13 +30,6 @@ def host(place: Place, name: str) -> str:
 def checksum(host: str, password: str) -> str:
     """Of all that is stored."""
     return hashlib.sha256("".join(str(ask(host, password, "GET", f"key-{n}")) for n in range(200)).encode()).hexdigest()
-
-
-def kill(place: Place, name: str) -> None:
-    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
-        if json.loads((folder / "server.json").read_text())["name"] == name:
-            for pid, *_ in json.loads((folder / "running.json").read_text()).values():
-                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.campaign

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import os
-import signal
 import ssl
 import time
 import urllib.error
@@ -15,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.test_nspawn_deploy import cloud_of
+from tests.catalog.life import destroy, hosts, kill
 from tests.cli.deploykit import Place
-from tests.support.servers import traces
 
 SITE = Path(__file__).parents[2] / "catalog" / "StaticSite"
 #: Text of a person that a shell would take for something else.
@@ -75,15 +71,9 @@ def test_a_life(place: Place) -> None:
     assert seen(f"https://{host}/") == (200, "from an archive")
     assert seen(f"http://{host}/a/page.html") == (200, "deep"), "port 80 leads there"
 
-    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
-        for pid, *_ in json.loads((folder / "running.json").read_text()).values():
-            os.kill(pid, signal.SIGKILL)
+    kill(place, *hosts(place, "site"))
     assert "has ended by itself" in place.ok("env", "health", "site").stdout
     place.ok("env", "deploy", "site")
     assert seen(f"https://{host}/") == (200, "from an archive")
 
-    place.ok("env", "destroy", "site", "--yes")
-    left = traces(cloud_of(place), place.root)
-    left.pop("notes")
-    assert not any(left.values()), left
-    assert place.servers() == []
+    destroy(place, "site")

@@ -160,12 +160,15 @@ def copy(host, login):
     environment = {**os.environ, "MYSQL_PWD": login["password"]}
     dump = subprocess.Popen([*words, "--master-data=2"], stdout=subprocess.PIPE, env=environment)
     load = subprocess.Popen(["mariadb", "--binary-mode"], stdin=subprocess.PIPE)
-    load.stdin.write(b"SET sql_log_bin = 0;\n")
     head = b""
-    while block := dump.stdout.read(1 << 20):
-        head = (head + block)[: 1 << 16]
-        load.stdin.write(block)
-    load.stdin.close()
+    try:
+        load.stdin.write(b"SET sql_log_bin = 0;\n")
+        while block := dump.stdout.read(1 << 20):
+            head = (head + block)[: 1 << 16]
+            load.stdin.write(block)
+        load.stdin.close()
+    except BrokenPipeError:
+        dump.kill()  # who reads it has ended, and said why
     if dump.wait() != 0 or load.wait() != 0:
         raise SystemExit(f"the data of {host} could not be copied")
     at = re.search(rb"MASTER_LOG_FILE='([^']+)', MASTER_LOG_POS=([0-9]+)", head)

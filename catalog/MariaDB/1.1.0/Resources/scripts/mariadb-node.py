@@ -165,12 +165,15 @@ def copy(host, login):
     environment = {**os.environ, "MYSQL_PWD": login["password"]}
     dump = subprocess.Popen([*words, "--master-data=2"], stdout=subprocess.PIPE, env=environment)
     load = subprocess.Popen(["mariadb", "--binary-mode"], stdin=subprocess.PIPE)
-    load.stdin.write(b"SET sql_log_bin = 0;\n")
     head = b""
-    while block := dump.stdout.read(1 << 20):
-        head = (head + block)[: 1 << 16]
-        load.stdin.write(block)
-    load.stdin.close()
+    try:
+        load.stdin.write(b"SET sql_log_bin = 0;\n")
+        while block := dump.stdout.read(1 << 20):
+            head = (head + block)[: 1 << 16]
+            load.stdin.write(block)
+        load.stdin.close()
+    except BrokenPipeError:
+        dump.kill()  # who reads it has ended, and said why
     if dump.wait() != 0 or load.wait() != 0:
         raise SystemExit(f"the data of {host} could not be copied")
     at = re.search(rb"MASTER_LOG_FILE='([^']+)', MASTER_LOG_POS=([0-9]+)", head)
@@ -302,9 +305,12 @@ def restore(given):
         raise SystemExit("the file is no whole backup of MariaDB")
     sql("".join(f"DROP DATABASE `{name}`;" for name in databases()) or "SELECT 1;")
     with subprocess.Popen(["mariadb", "--binary-mode"], stdin=subprocess.PIPE) as load:
-        with gzip.open(given["path"], "rb") as file:
-            shutil.copyfileobj(file, load.stdin, 1 << 20)
-        load.stdin.close()
+        try:
+            with gzip.open(given["path"], "rb") as file:
+                shutil.copyfileobj(file, load.stdin, 1 << 20)
+            load.stdin.close()
+        except BrokenPipeError:
+            pass  # it says why
     if load.returncode != 0:
         raise SystemExit("the backup could not be read back")
     return {"changed": True, "databases": len(databases())}

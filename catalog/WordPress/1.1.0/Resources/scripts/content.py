@@ -58,9 +58,12 @@ def restore(given):
         head = "SET foreign_key_checks = 0;" + "".join(f"DROP TABLE `{one}`;" for one in tables)
         with open(os.path.join(folder, DUMP), "rb") as dump:
             load = subprocess.Popen(stdin=subprocess.PIPE, **client("mariadb", login, "--binary-mode"))
-            load.stdin.write(head.encode() + b"\n")
-            shutil.copyfileobj(io.BufferedReader(dump), load.stdin, 1 << 20)
-            load.stdin.close()
+            try:
+                load.stdin.write(head.encode() + b"\n")
+                shutil.copyfileobj(io.BufferedReader(dump), load.stdin, 1 << 20)
+                load.stdin.close()
+            except BrokenPipeError:
+                pass  # it says why
         if load.wait() != 0:
             raise SystemExit("the database could not be written")
         for part in PARTS:
