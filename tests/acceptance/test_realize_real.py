@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,29 @@ from vetro.clouds.overview import clean, overview
 pytestmark = pytest.mark.campaign
 
 
+class AtTerminal(Service):
+    """Started by somebody at a terminal, who presses Enter at the question for the image."""
+
+    def launch(self, command: list[str]) -> subprocess.Popen[bytes]:
+        mine, its = os.openpty()
+        try:
+            process = subprocess.Popen(command, env=self.environment, stdin=its, stdout=its, stderr=its)
+        finally:
+            os.close(its)
+        self.person = threading.Thread(target=self._answer, args=(mine,), daemon=True)
+        self.person.start()
+        return process
+
+    def _answer(self, terminal: int) -> None:
+        with open(self.errors, "wb", buffering=0) as errors, contextlib.suppress(OSError):  # nobody is there any more
+            answered = False
+            while data := os.read(terminal, 4096):
+                errors.write(data)
+                if not answered and b"Build the image" in self.errors.read_bytes():
+                    answered = os.write(terminal, b"\n") == 1
+        os.close(terminal)
+
+
 class Machine:
     """A machine without an image, and the service on it, which may be started several times."""
 
@@ -41,8 +65,8 @@ class Machine:
         self.images.symlink_to(folder / "nothing")
         self.places: list[Place] = []
 
-    def serve(self) -> Place:
-        service = Service(self.folder, VETRO_IMAGES=str(self.images))
+    def serve(self, kind: type[Service] = Service, *options: str) -> Place:
+        service = kind(self.folder, *options, VETRO_IMAGES=str(self.images))
         self.places.append(place := Place.__new__(Place))
         place.service = service  # it ends, whether or not it begins
         service.await_ready()
@@ -153,3 +177,24 @@ def test_a_command_has_the_image_built_and_all_of_it_made_real(machine: Machine)
     with urllib.request.urlopen(f"http://{address(place, id)}:8080/word", timeout=10) as page:
         assert page.read() == b"hello\n"
     place.done(place.ask("DELETE", f"/environments/{id}"))
+
+
+@pytest.mark.timeout(1500)
+def test_enter_at_the_first_start_builds_the_image_and_servers_are_real(machine: Machine) -> None:
+    need(None if which("mmdebstrap") else "mmdebstrap")
+    place = machine.serve(AtTerminal)
+    place.upload()
+    said = place.service.errors.read_text()
+    assert "Then servers are real? [Y/n]" in said and "is built beside the service" in said
+    until(lambda: place.ask("GET", "/images/build")["build"]["state"] != "running", 1200)
+    assert place.ask("GET", "/images/build")["build"]["state"] == "done"
+    id = place.deploy()
+    assert place.ask("GET", f"/environments/{id}")["simulated"] is False and running(place) == {f"{id} web": True}
+    with urllib.request.urlopen(f"http://{address(place, id)}:8080/word", timeout=10) as page:
+        assert page.read() == b"hello\n"
+    place.done(place.ask("DELETE", f"/environments/{id}"))
+    # Nothing is asked, nor built, where there is one.
+    assert place.service.end() == 0
+    place.service.ready.unlink()
+    said = machine.serve(Service, "--build-image").service.errors.read_text()
+    assert "no image is built: there is one already" in said

@@ -17,7 +17,7 @@ import pytest
 
 from tests.engine.natives import hostile_natives as hostile
 from tests.engine.taskworld import NATIVES, attack, main_class, model, run, write_package
-from vetro.engine.sandbox import LAYERS, files_are_closed
+from vetro.engine.sandbox import LAYERS, packages_unreadable
 from vetro.engine.sandbox.identity import TASK_ID
 from vetro.engine.task.launcher import Launcher
 
@@ -182,11 +182,11 @@ def test_whether_root_has_a_way_to_keep_files_from_tasks_is_told(monkeypatch: py
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr("vetro.engine.sandbox.landlock.version", lambda: 0)
     monkeypatch.setattr("vetro.engine.sandbox.kernel.capabilities", lambda: 1 << 21)
-    assert not files_are_closed()  # it may mount
+    assert not packages_unreadable()  # it may mount
     monkeypatch.setattr("vetro.engine.sandbox.kernel.capabilities", lambda: 0)
-    assert files_are_closed()
+    assert packages_unreadable()
     monkeypatch.setattr("vetro.engine.sandbox.landlock.version", lambda: 1)
-    assert not files_are_closed()
+    assert not packages_unreadable()
 
 
 def status_of(pid: int) -> dict[str, str]:

@@ -38,8 +38,12 @@ class Service:
         if not (elsewhere or (folder / "data").exists()):
             self.prepare(folder / "data")
         command = [sys.executable, "-m", "vetro.cli.main", "serve", "--port", "0", "--ready-file", str(self.ready)]
+        self.process = self.launch([*command, *options])
+
+    def launch(self, command: list[str]) -> subprocess.Popen[bytes]:
+        """Starts the program; what it says goes into `errors`."""
         with open(self.errors, "wb") as errors:
-            self.process = subprocess.Popen([*command, *options], env=self.environment, stderr=errors)
+            return subprocess.Popen(command, env=self.environment, stderr=errors)
 
     def await_ready(self, seconds: float = 180) -> dict[str, Any]:
         until(lambda: self.ready.exists() or self.process.poll() is not None, seconds)

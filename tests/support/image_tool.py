@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from vetro.clouds import kinds
 from vetro.clouds.drivers import tools
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.nspawn.kind import NspawnKind
+from vetro.clouds.stacks.kind import NO_IMAGE
+from vetro.server.config import cloud_settings
 
 #: Writes the smallest tree that counts as a system.
 SMALL = """#!/bin/sh
@@ -33,3 +38,20 @@ def becomes(program: Path, script: str) -> None:
     """The program is this script from now on."""
     program.write_text(script)
     program.chmod(0o755)
+
+
+def image_lacks(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    """A machine on which servers would run on nspawn if only there were an image; the program that builds one."""
+
+    def missing(kind: NspawnKind, images: ImageStore | None = None) -> str | None:
+        return None if images is None or images.list() else NO_IMAGE
+
+    patch.setattr(NspawnKind, "missing", missing)
+    patch.setattr(kinds, "ranked", lambda: [kinds.find("nspawn"), kinds.find("record")])
+    patch.setattr("vetro.clouds.nspawn.kind._helped", lambda directory: False)
+    patch.setattr("vetro.clouds.drivers.programs.room_missing", lambda directory: None)
+    patch.setattr(cloud_settings, "named_kind", lambda config: ("", ""))
+    patch.setattr(cloud_settings, "_chosen", {})
+    patch.setattr(kinds, "named", lambda word, driver="": "")
+    patch.setenv("VETRO_IMAGES", str(folder / "images"))
+    return image_tool(folder / "bin", patch)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -10,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.needs import need
 from vetro.agent.guest import storage
 from vetro.agent.guest.storage import Storage, StorageBusy
+from vetro.clouds.drivers.tools import which
 from vetro.clouds.nspawn.supervisor import MAKE, OPTIONS
 
 
@@ -129,20 +130,20 @@ def test_working_folders_stay_inside(store: Storage, tmp_path: Path) -> None:
 @pytest.fixture(params=["tmpfs", "ext4", "btrfs"])
 def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A folder on a file system of its own, as disks of servers have them."""
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts file systems")
     folder, kind, what = tmp_path / "small", request.param, "tmpfs"
     folder.mkdir()
     words = ["-o", "size=128m"]
     if kind != "tmpfs":
-        if shutil.which(f"mkfs.{kind}") is None or os.geteuid() != 0:
-            pytest.skip(f"mkfs.{kind} is missing, or root's rights")
+        need(None if which(f"mkfs.{kind}") else f"mkfs.{kind}")
         what = str(tmp_path / "disk.img")
         with open(what, "wb") as file:
             file.truncate(128 << 20)
         subprocess.run([*MAKE[kind], what], check=True, capture_output=True)
         words = ["-o", f"loop{OPTIONS[kind]}"]
     mounted = subprocess.run(["mount", "-t", kind, *words, what, str(folder)], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("file systems can be mounted by root only")
+    assert mounted.returncode == 0, mounted.stderr
     yield folder
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 

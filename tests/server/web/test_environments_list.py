@@ -94,7 +94,7 @@ def test_ticked_environments_are_stopped_started_and_deleted_together(
     assert f'form="together" name="id" value="{ids[0]}"' in page and "data-all hidden" in page
     told = client.post("/app/environments/together", {"id": [*ids, empty.id, foreign.id], "what": "stop"}, follow=True)
     said = told.content.decode()
-    assert "Servers of 2 environments are stopped" in said and "empty: " in said and "foreign" not in said
+    assert "Servers of 2 environments are being stopped" in said and "empty: " in said and "foreign" not in said
     assert {task.environment_id for task in Task.objects.filter(kind="power")} == set(ids)
     assert "Tick the environments first" in client.post("/app/environments/together", follow=True).content.decode()
     assert client.post("/app/environments/together", {"id": ids, "what": "burn"}).status_code == 400

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.support.image_tool import SMALL, becomes, image_tool
-from vetro.clouds import kinds
+from tests.support.image_tool import SMALL, becomes, image_lacks
 from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.helper import presence
 from vetro.clouds.helper.limits import Limits
@@ -34,20 +33,7 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine that lacks an image only."""
-
-    def missing(kind: NspawnKind, images: ImageStore | None = None) -> str | None:
-        return None if images is None or images.list() else NO_IMAGE
-
-    monkeypatch.setattr(NspawnKind, "missing", missing)
-    monkeypatch.setattr(kinds, "ranked", lambda: [kinds.find("nspawn"), kinds.find("record")])
-    monkeypatch.setattr("vetro.clouds.nspawn.kind._helped", lambda directory: False)
-    monkeypatch.setattr("vetro.clouds.drivers.programs.room_missing", lambda directory: None)
-    monkeypatch.setattr(cloud_settings, "named_kind", lambda config: ("", ""))
-    monkeypatch.setattr(cloud_settings, "_chosen", {})
-    monkeypatch.setattr(kinds, "named", lambda word, driver="": "")
-    monkeypatch.setenv("VETRO_IMAGES", str(tmp_path / "images"))
-    return image_tool(tmp_path / "bin", monkeypatch)
+    return image_lacks(tmp_path, monkeypatch)
 
 
 def shown(browser: Client, until: str) -> str:

@@ -13,7 +13,8 @@ from vetro.cli.arguments import settings_options
 from vetro.clouds.errors import CloudError
 from vetro.clouds.images.recipe import DEFAULT
 from vetro.clouds.kind_protocols import Place
-from vetro.engine.sandbox import files_are_closed
+from vetro.clouds.stacks.kind import BUILD_IMAGE
+from vetro.engine.sandbox import packages_unreadable
 from vetro.server.config import cloud_settings, image_choice
 from vetro.server.config.config import Config
 from vetro.server.http.supervisor import serve
@@ -64,7 +65,7 @@ def command(
         }
         settings = Config.load(data, config, overrides)
         logs.configure(settings)
-        if files_are_closed():
+        if packages_unreadable():
             out.note(
                 "tasks will not be able to read packages: this container forbids root both Landlock and mounts;"
                 " run Vetro as another user, or give the container CAP_SYS_ADMIN"
@@ -80,10 +81,12 @@ def _offer_image(settings: Config, wanted: bool | None) -> None:
     """Begins to build the image beside the service where that is wanted. Raises `CloudError`."""
     if wanted is False or (wanted is None and not _at_terminal()):
         return
-    kind = image_choice.only_an_image_lacks(settings)
-    if kind is None:
+    kind, lack = image_choice.kind_to_build_for(settings)
+    if kind is None or lack is None or lack.hint != BUILD_IMAGE:
         if wanted:
-            out.note("no image is built: " + _why_none(settings))
+            elsewhere = "servers are made by a cloud that has images of its own"
+            why = elsewhere if kind is None else "there is one already" if lack is None else lack.reason
+            out.note(f"no image is built: {why}")
         return
     if wanted is None:
         question = f"Build the image {DEFAULT} now, beside the service (half a minute)? Then servers are real"
@@ -95,13 +98,6 @@ def _offer_image(settings: Config, wanted: bool | None) -> None:
         out.note(f"no image is built: {error.message}")
         return
     out.note(f"the image {DEFAULT} is built beside the service; what is deployed once it is there is real")
-
-
-def _why_none(settings: Config) -> str:
-    kind, lack = image_choice.kind_to_build_for(settings)
-    if kind is None:
-        return "servers are made by a cloud that has images of its own"
-    return "there is one already" if lack is None else lack.reason
 
 
 def _at_terminal() -> bool:

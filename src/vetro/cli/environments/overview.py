@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vetro.cli import output as out
 from vetro.cli.client import find
@@ -11,12 +11,9 @@ from vetro.cli.client.connect import is_local
 from vetro.cli.client.requests import Client, Refused
 from vetro.cli.environments import guard
 from vetro.cli.environments.models import present, state
+from vetro.cli.environments.tasks import SIMULATED, NotThere, addresses_of, task_label
 from vetro.cli.rows import print_rows, when
 from vetro.cli.summary import outputs, rows
-
-if TYPE_CHECKING:
-    pass
-from vetro.cli.environments.tasks import SIMULATED, NotThere, addresses_of, task_label
 
 
 def list_all(client: Client, output: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vetro.cli import output as out
 from vetro.cli.client import find
@@ -13,9 +13,6 @@ from vetro.cli.client.requests import Client, ClientError, Refused
 from vetro.cli.environments import guard
 from vetro.cli.environments.models import names_in, newest
 from vetro.cli.summary import outputs, rows
-
-if TYPE_CHECKING:
-    pass
 
 
 class NotThere(ClientError):

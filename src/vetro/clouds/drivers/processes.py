@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process: its number and when it began (clock ticks since boot)."""
+    """One process: its number, when it began (clock ticks since boot), and the boot, empty where it was not noted."""
 
     pid: int
     started: int
+    boot: str = ""
 
     def alive(self) -> bool:
         """Whether this very process still runs. One that ended and was not yet collected does not."""
-        return _started(self.pid) == self.started
+        return _started(self.pid) == self.started and self.boot in ("", this_boot())
 
     def signal(self, number: int) -> bool:
         """Sends a signal; False when the process is gone."""
@@ -77,6 +78,12 @@ def process(pid: int) -> Process | None:
     """The process that has this number now."""
     started = _started(pid)
     return None if started is None else Process(pid, started)
+
+
+def this_boot() -> str:
+    """Which start of the machine this is: after another one, numbers and times of processes come again."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
 
 
 def _started(pid: int) -> int | None:

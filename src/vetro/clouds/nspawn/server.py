@@ -60,8 +60,7 @@ class NspawnServer:
     def _running(self, which: str) -> Process | None:
         data = load(self.folder / "running.json")
         numbers = data.get(which) if isinstance(data, dict) else None
-        # Those of earlier versions do not say of which start of the machine they are.
-        found = Process(*numbers[:2]) if numbers and numbers[2:] in ([], [supervisor.boot()]) else None
+        found = Process(*numbers) if numbers else None  # those of earlier versions name no boot
         return found if found is not None and found.alive() else None
 
     def leader(self) -> int | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vetro.clouds.drivers.base import DriverError, ServerSpec, ServerStatus
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBootFailed
-from vetro.clouds.drivers.processes import Process, process
+from vetro.clouds.drivers.processes import Process, process, this_boot
 from vetro.clouds.drivers.spec_files import load, load_server, save
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest.boot import MARK
@@ -136,7 +136,7 @@ class ProotServer:
                 if (found := process(int(text))) is None:
                     raise ServerBootFailed(f"the server '{self.id}' did not start: {self.console(3)}")
                 if found != first:
-                    save(self.folder / "running.json", [found.pid, found.started])
+                    save(self.folder / "running.json", [found.pid, found.started, this_boot()])
                 first = found
             if time.monotonic() > end:
                 self.end()

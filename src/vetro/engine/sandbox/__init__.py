@@ -72,9 +72,10 @@ def leave_network() -> Layer:
     return Layer("network", True, "own user, network and IPC namespace")
 
 
-def files_are_closed() -> bool:
-    """Whether the tasks' user can read only what the modes of files let everybody read: for root, where the kernel or a
-    container has neither Landlock nor mounts. What the service keeps is for itself alone, so tasks read no package."""
+def packages_unreadable() -> bool:
+    """Whether tasks can read no package: for root, where the kernel or a container has neither Landlock nor mounts.
+
+    The user of tasks reads only what everybody may read then, and what the service keeps is for itself alone."""
     return os.geteuid() == 0 and not landlock.version() and not kernel.capabilities() >> kernel.CAP_SYS_ADMIN & 1
 
 
@@ -88,13 +89,14 @@ def enter(confinement: Confinement, pipe: int, packages: tuple[str, ...]) -> lis
     rules, reason = _rules(readable)
     layers["privileges"] = _attempt("privileges", _no_new_privileges)
     layers["files"] = _restrict(rules, reason)
-    mounted = not layers["files"].active and os.geteuid() == 0
-    if mounted:
+    mounted = False
+    if not layers["files"].active:
         layers["files"] = _view(readable, layers["files"].detail)
+        mounted = layers["files"].active
     keep_reading = layers["files"].active
     layers["user"] = _attempt("user", lambda: identity.drop(keep_reading=keep_reading, parent=confinement.parent))
     layers["calls"] = _attempt("calls", _filter)
-    if keep_reading and mounted and not layers["calls"].active:
+    if mounted and not layers["calls"].active:
         kernel.set_capabilities()  # by handles of files, which the filter refuses, it would lead out of the mounts
     wanted = confinement.required
     return [Layer(name, layers[name].active, layers[name].detail, required=name in wanted) for name in LAYERS]
@@ -155,4 +157,13 @@ def _filter() -> str:
     return f"seccomp, {kernel.MACHINE}"
 
 
-__all__ = ["ADVICE", "LAYERS", "Confinement", "Layer", "enter", "files_are_closed", "leave_network", "python_folders"]
+__all__ = [
+    "ADVICE",
+    "LAYERS",
+    "Confinement",
+    "Layer",
+    "enter",
+    "leave_network",
+    "packages_unreadable",
+    "python_folders",
+]

@@ -28,9 +28,3 @@ def kind_to_build_for(config: Config) -> tuple[GuestKind[Any] | None, Lack | Non
             return kind, lack
         first = first if first[0] is not None else (kind, lack)
     return first
-
-
-def only_an_image_lacks(config: Config) -> GuestKind[Any] | None:
-    """The kind that would make servers here as soon as it had an image; None where more is missing, or nothing."""
-    kind, lack = kind_to_build_for(config)
-    return kind if lack is not None and lack.hint == BUILD_IMAGE else None

@@ -12,6 +12,9 @@ from vetro.server.config.config import Config, variable_of
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 
+#: What all variables are called as a source.
+_ENVIRONMENT = "environment"
+
 
 def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterator[Diagnostic]:
     """The sources; names that mean nothing; files that settings name and that are not there."""
@@ -51,13 +54,17 @@ def examine(config: Config, environ: Mapping[str, str] | None = None) -> Iterato
                 "settings", ERROR, Text("'engine.class_configs': {message}", message=error.message), Text("correct it")
             )
     sources = Counter(_kind(value.source) for value in config.values())
-    said = [f"{count} from {source}" for source, count in sorted(sources.items()) if source != "default"]
-    yield Diagnostic(
-        "settings",
-        OK,
-        ", ".join(said) or Text("all have their defaults; the data directory is {data}", data=config.data),
-    )
+    del sources["default"]
+    for source, count in sorted(sources.items()):
+        if source == _ENVIRONMENT:
+            yield Diagnostic("settings", OK, Text("{count} from the environment", count=count))
+        else:
+            yield Diagnostic("settings", OK, Text("{count} from {source}", count=count, source=source))
+    if not sources:
+        yield Diagnostic(
+            "settings", OK, Text("all have their defaults; the data directory is {data}", data=config.data)
+        )
 
 
 def _kind(source: str) -> str:
-    return "the environment" if source.startswith("environment ") else source
+    return _ENVIRONMENT if source.startswith("environment ") else source

@@ -19,16 +19,16 @@ from vetro.server.errors import Invalid, ServiceError
 from vetro.server.language import translated
 from vetro.server.web.environment_summary import summaries
 from vetro.server.web.page import go, page, render
+from vetro.server.web.views.packages.listing import AT_ONCE
+from vetro.server.web.views.packages.rows import texts
 
 _HERE = "/app/environments/"
-#: As many as a page of the list has.
-_MOST = 50
 
 
 @page("POST", rule="list_environments")
 def begin(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Does what the button says; deleting is asked about first. What cannot be done is told one by one."""
-    ids, what = request.POST.getlist("id")[:_MOST], request.POST.get("what", "")
+    ids, what = texts(request.POST.getlist("id"), AT_ONCE), request.POST.get("what", "")
     if not ids:
         messages.info(request, _("Tick the environments first."))
         return go(request, _HERE)
@@ -36,10 +36,14 @@ def begin(request: HttpRequest, caller: Caller) -> HttpResponse:
         return go(request, f"{_HERE}delete?{urlencode({'id': ids}, doseq=True)}")
     if what == "start":
         done = _each(request, caller, ids, lambda id: power.change(caller, id, "start"), "power_environment")
-        told = ngettext("Servers of %d environment are started.", "Servers of %d environments are started.", done)
+        told = ngettext(
+            "Servers of %d environment are being started.", "Servers of %d environments are being started.", done
+        )
     elif what == "stop":
         done = _each(request, caller, ids, lambda id: power.change(caller, id, "stop"), "power_environment")
-        told = ngettext("Servers of %d environment are stopped.", "Servers of %d environments are stopped.", done)
+        told = ngettext(
+            "Servers of %d environment are being stopped.", "Servers of %d environments are being stopped.", done
+        )
     else:
         raise Invalid(_("There is no such operation."))
     if done:
@@ -51,7 +55,7 @@ def begin(request: HttpRequest, caller: Caller) -> HttpResponse:
 def delete(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Says what goes with them; posted: deletes them."""
     given = request.POST if request.method == "POST" else request.GET
-    ids = given.getlist("id")[:_MOST]
+    ids = texts(given.getlist("id"), AT_ONCE)
     if request.method == "POST":
         done = _each(request, caller, ids, lambda id: deploy.delete(caller, id, abandon=False), "delete_environment")
         if done:

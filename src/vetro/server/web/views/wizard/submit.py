@@ -102,7 +102,9 @@ def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = Fa
     if done.task_id is not None:
         return go(request, f"/app/results/{done.task_id}/")
     if shown.purpose == "try":
-        assert told.into is not None, "what is tried out is made for the form from which it was begun"
+        if told.into is None:  # this browser does not know from which field it was begun
+            messages.success(request, _("It is made: choose it in the form that it is for."))
+            return go(request, "/app/forms/")
         return _back(request, caller, told.into, done.object_id or "")
     if shown.package is not None:
         recent.note(request, [shown.package["fqn"]])
