@@ -30,6 +30,7 @@ def test_ctrl_k_leads_anywhere_and_help_explains_the_page(page_for: Callable[...
     expect(wanted).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Spring fair")
+    page.wait_for_load_state()  # keys mean something once the scripts are there
     page.keyboard.press("?")
     drawer = page.get_by_role("dialog", name="Help for this page")
     expect(drawer).to_contain_text("An environment")

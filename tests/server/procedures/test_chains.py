@@ -251,3 +251,26 @@ def test_others_have_nothing_to_say(site: Site, eve: Any, people: Any) -> None:
     assert eve.post(path, {}).status_code == 404
     assert people("rita", "demo", "reader").post(path, {}).status_code == 403
     assert not Procedure.objects.exists()
+
+
+def test_what_was_made_after_the_claim_lapsed_is_thrown_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    procedure = site.begun()
+    site.until(procedure, "drafting", 0)
+    real, slow = chains._drafted, [True]
+
+    def drafted(row: Procedure) -> Any:
+        made = real(row)
+        if slow.pop() if slow else False:
+            # It took longer than its claim: another one claims the procedure, and begins the part.
+            Procedure.objects.filter(id=procedure).update(wake_at=row.created)
+            assert sweep(lambda row: site.health) == 1
+        return made
+
+    monkeypatch.setattr(chains, "_drafted", drafted)
+    assert sweep(lambda row: site.health) == 1 and not slow
+    row = Procedure.objects.get(id=procedure)
+    assert row.record["part"] == 1 and row.steps.count() == len({step.key for step in row.steps.all()})
+    assert Session.objects.filter(state=Session.OPENED, upgrade__isnull=False).count() <= 1
+    while Procedure.objects.filter(id=procedure, finished=None).exists():
+        site.drain() or sweep(lambda row: site.health)
+    assert set(site.types().values()) == {"2.0.0"}

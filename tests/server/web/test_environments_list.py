@@ -13,7 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tests.server.web.test_home import app, instance, made
-from vetro.server.environments import queries
+from vetro.clouds.kinds import KindMissing
+from vetro.server.environments import power, queries
 from vetro.server.environments.models import Environment
 from vetro.server.tasks.models import Task
 from vetro.server.watch import drift
@@ -102,6 +103,8 @@ def test_ticked_environments_are_stopped_started_and_deleted_together(
     assert "Delete these 2 environments?" in asked and "north" in asked and "1 server" in asked
     assert asked.count("A task works on it") == 2
     assert client.get(f"/app/environments/delete?id={foreign.id}").status_code == 404
+    some = client.get(f"/app/environments/delete?id={foreign.id}&id={ids[0]}&id={'0' * 32}").content.decode()
+    assert "Delete this environment?" in some and "north" in some and "foreign" not in some
     done = client.post("/app/environments/delete", {"id": [empty.id, ids[0]]}, follow=True).content.decode()
     assert "1 environment is being deleted" in done and "north: " in done  # a task works on that one
     assert not Environment.objects.filter(id=empty.id).exists() and Environment.objects.filter(id=ids[0]).exists()
@@ -109,3 +112,20 @@ def test_ticked_environments_are_stopped_started_and_deleted_together(
     assert 'id="together"' not in listed(reader)
     assert reader.post("/app/environments/together", {"id": ids, "what": "stop"}).status_code == 403
     assert reader.post("/app/environments/delete", {"id": ids}).status_code == 403
+
+
+def test_one_whose_cloud_is_gone_keeps_nobody_from_the_others(
+    ann: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [made(ann, app(name, instance(name)), name=name) for name in ("odd", "south")]
+    change = power.change
+
+    def changed(caller: Any, id: str, *args: Any, **more: Any) -> Any:
+        if id == rows[0].id:
+            raise KindMissing("there is no kind of clouds 'gone'")
+        return change(caller, id, *args, **more)
+
+    monkeypatch.setattr(power, "change", changed)
+    given = {"id": [row.id for row in rows], "what": "stop"}
+    told = browser(ann).post("/app/environments/together", given, follow=True).content.decode()
+    assert "odd: there is no kind" in told and "Servers of 1 environment are being stopped" in told

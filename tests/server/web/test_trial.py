@@ -17,7 +17,7 @@ from vetro.server.environments import plan
 from vetro.server.environments import service as environments
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Invalid, NotFound
-from vetro.server.forms import dry_run, form_session
+from vetro.server.forms import dry_run, form_session, submit
 from vetro.server.forms.models import FormDraft
 from vetro.server.ids import new_id
 from vetro.server.tasks.models import Task
@@ -153,7 +153,9 @@ def test_other_projects_packages_and_other_forms_are_not_tried(eve: Any, ann: An
         form_session.begin(ann.caller, class_name="com.example.Shop", method="openDoors", tried=True)
 
 
-def test_what_is_made_for_a_field_stands_beside_what_is_tried(ann: Any, browser: Browser, drain: Any) -> None:
+def test_what_is_made_for_a_field_stands_beside_what_is_tried(
+    ann: Any, browser: Browser, drain: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     standard_packages.ensure()
     ui = """\
 Version: 2.3
@@ -193,20 +195,31 @@ Methods:
     assert "only trying it out" in inner.text, inner.text
     review = inner.send(title="Nook")
     assert "Add and go back to the form" in review.text
+    # Another one, begun in a second window before the first is there: neither takes the other's place.
+    second = page.send('{"do": "create", "at": "shop", "package": "com.example.Shop"}').send(title="Cave")
+    client.post(second.url.replace("review", "finish"))
     answer = client.post(review.url.replace("review", "finish"))
     assert answer.status_code == 302 and not Environment.objects.exists()
+    (kept,) = FormDraft.objects.all()
+    assert [one["title"] for one in kept.content["beside"]] == ["Cave", "Nook"]
+    monkeypatch.setattr(submit, "_MOST_BESIDE", 2)
+    third = page.send('{"do": "create", "at": "shop", "package": "com.example.Shop"}').send(title="Loft")
+    refused = client.post(third.url.replace("review", "finish"))
+    assert refused.status_code != 302 and "2 objects at most" in refused.content.decode()
+    client.post(third.url.rsplit("/", 1)[0] + "/discard")
     back = opened(client, page.url)
     assert "Shop" in back.text
-    last = back.send()
+    nook = next(str(one["?"]["id"]) for one in kept.content["beside"] if one["title"] == "Nook")
+    last = back.send(shop=nook)
     assert last.url.endswith("/review"), last.text
     client.post(last.url.replace("review", "plan"), headers={"HX-Request": "true"})
     drain()
     told = client.get(last.url).content.decode()
     assert "http://203.0.113.9/Nook" in told and not Environment.objects.exists()
-    # Taken, it deploys both.
+    # Taken, it deploys all three.
     client.post(last.url.replace("review", "take"))
     client.post(last.url.replace("review", "finish"))
     drain()
     environment = Environment.objects.get()
     found = form_session.Place(ann.caller, environment.id, None).found
-    assert found is not None and len(found.model["Objects"]["applications"]) == 2
+    assert found is not None and len(found.model["Objects"]["applications"]) == 3

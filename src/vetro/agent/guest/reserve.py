@@ -6,6 +6,7 @@ is written into its room. After the plan it takes what is left of that again: ot
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -28,11 +29,12 @@ class Reserve:
     def __init__(self, path: str) -> None:
         self._folder = path
         self._path = os.path.join(path, "room")
+        self._draft = self._path + ".new"
 
     def fill(self) -> None:
         """Takes the room where there is twice as much; what was given back, also where there is less."""
-        draft = self._path + ".new"
         try:
+            self._discard()
             if os.path.exists(self._path):
                 return
             free, wanted = self._free(), SIZE
@@ -42,10 +44,10 @@ class Reserve:
                 os.mkdir(self._folder, 0o700)
             else:
                 return
-            while wanted >= _LEAST and not _allocated(draft, wanted):
+            while wanted >= _LEAST and not _allocated(self._draft, wanted):
                 wanted = wanted * 3 // 4  # file systems say more than they give
             if wanted >= _LEAST:
-                os.rename(draft, self._path)
+                os.rename(self._draft, self._path)
         except OSError as error:  # it is a help, and no condition
             log.debug("no room is kept: %s", error)
 
@@ -56,12 +58,18 @@ class Reserve:
 
     def give(self) -> bool:
         """Gives the room back; whether there was some."""
+        self._discard()
         try:
             os.unlink(self._path)  # which a full file system can do; some cannot shorten a file then
         except OSError:
             return False
         log.warning("the disk is full: the room that was kept for that is used")
         return True
+
+    def _discard(self) -> None:
+        """Removes what an agent left that was killed while it took the room."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._draft)
 
     def prepare(self) -> None:
         """Before something begins whose files nobody writes twice: gives the room back where it may need that."""

@@ -113,8 +113,11 @@ class Storage:
         except OSError:
             os.close(self._lock)
             raise StorageBusy(f"another agent uses the storage {root}") from None
-        shutil.rmtree(self._files, ignore_errors=True)
-        os.makedirs(self._files, mode=0o700, exist_ok=True)
+        for entry in list(os.scandir(self._files)):  # the folder stays: a full disk has no room for a new one
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
         self.reserve = Reserve(os.path.join(root, "reserve"))
         self.reserve.fill()
         self.last_stamp = self._read_stamp()

@@ -27,7 +27,7 @@ _PLACES: Final = ("/mnt", "/media", "/srv", "/opt", "/tmp", "/run")
 def enter(readable: Iterable[str]) -> str:
     """Leaves this process with these paths; those that do not exist are left out. What is in force, for people.
 
-    Raises `OSError` where that cannot be done; the process sees what it saw then.
+    Raises `OSError` where that cannot be done; the process still sees what it saw then, in mounts of its own perhaps.
     """
     if os.geteuid() != 0 or kernel.MACHINE not in _PIVOT_ROOT:
         raise OSError(1, "only root can have a file system of its own")
@@ -80,4 +80,5 @@ def _outermost(readable: Iterable[str]) -> Iterator[str]:
 def _covers(place: str, paths: Iterable[str]) -> bool:
     """Whether one of the paths would be hidden by what is mounted at the place, also through links."""
     real = [found for path in paths for found in (path, os.path.realpath(path))]
-    return any(path == place or path.startswith(place + "/") for path in real)
+    places = {place, os.path.realpath(place)}
+    return any(path == one or path.startswith(one + "/") for path in real for one in places)

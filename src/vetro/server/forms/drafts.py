@@ -100,11 +100,7 @@ def listed(caller: Caller, environment_id: str | None = None) -> list[dict[str, 
 
 def create(caller: Caller, purpose: str, title: str, content: Content, **where: str | None) -> FormDraft:
     """A new form; forms that nobody touched for `DAYS` go, and the oldest of a person who has too many."""
-    FormDraft.objects.filter(Q(updated__lt=datetime.now(UTC) - timedelta(days=DAYS)) | _forgotten()).delete()
-    tried, most = (True, MOST_TRIED) if purpose == FormDraft.TRY else (False, MOST)
-    same = _mine(caller).filter(Q(purpose=FormDraft.TRY) if tried else ~Q(purpose=FormDraft.TRY))
-    oldest = same.order_by("-updated", "-id").values_list("id", flat=True)[most - 1 :]
-    FormDraft.objects.filter(id__in=list(oldest)).delete()
+    make_room(caller, purpose)
     with deep_calls():
         return FormDraft.objects.create(
             project_id=caller.project_id,
@@ -114,6 +110,15 @@ def create(caller: Caller, purpose: str, title: str, content: Content, **where: 
             content=content.as_json(),
             **where,
         )
+
+
+def make_room(caller: Caller, purpose: str) -> None:
+    """Drops forms that nobody touched for `DAYS`, and the oldest of a person who has as many of this kind as may be."""
+    FormDraft.objects.filter(Q(updated__lt=datetime.now(UTC) - timedelta(days=DAYS)) | _forgotten()).delete()
+    tried, most = (True, MOST_TRIED) if purpose == FormDraft.TRY else (False, MOST)
+    same = _mine(caller).filter(Q(purpose=FormDraft.TRY) if tried else ~Q(purpose=FormDraft.TRY))
+    oldest = same.order_by("-updated", "-id").values_list("id", flat=True)[most - 1 :]
+    FormDraft.objects.filter(id__in=list(oldest)).delete()
 
 
 def save(row: FormDraft, content: Content) -> None:

@@ -224,6 +224,7 @@ def take(caller: Caller, id: str) -> Shown:
         raise Invalid(Text("This form is not one that is tried out."))
     enforce(caller, "create_environment")
     enforce(caller, "update_environment")
+    drafts.make_room(caller, FormDraft.ADD)
     form.row.purpose = FormDraft.ADD
     form.content = replace(form.content, subject=replace(form.content.subject, quick=True))
     form.keep(form.work)

@@ -21,6 +21,7 @@ from vetro.model.tree import copied
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.environments import components, deploy, drafts, queries, service, sessions, templates
+from vetro.server.environments.limits import check_model
 from vetro.server.environments.models import Session
 from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.forms import drafts as store
@@ -34,6 +35,8 @@ from vetro.server.tasks import class_names, queue
 _PRIORITY = 100
 #: Attempts to find a name for a new environment while others do so, too.
 _NAMES = 5
+#: Objects that stand beside a form that is tried out.
+_MOST_BESIDE = 20
 #: Characters of such a name, before its number.
 _LONGEST = 240
 
@@ -75,7 +78,12 @@ def _tried(caller: Caller, row: FormDraft, kept: store.Content, form_session: Fo
         store.remove(row)
         above = store.get(caller, kept.subject.into)
         content = store.Content.from_json(above.content)
-        store.save(above, replace(content, beside=(*kept.beside, made)))
+        there = {id_of(one) for one in content.beside}
+        beside = (*content.beside, *(one for one in (*kept.beside, made) if id_of(one) not in there))
+        if len(beside) > _MOST_BESIDE:
+            raise Invalid(Text("{most} objects at most stand beside a form that is tried out.", most=_MOST_BESIDE))
+        check_model(list(beside), Text("what stands beside the form"))
+        store.save(above, replace(content, beside=beside))
     return Finished(row.purpose, object_id=str(id_of(made)), stay=False)
 
 

@@ -66,8 +66,15 @@ def begin(
 
 
 def go_on(row: Procedure) -> Procedure | None:
-    """Makes the draft of the next part, and goes on: the procedure as it is then; None where it has ended."""
+    """Makes the draft of the next part, and goes on: the procedure as it is then; None where it has ended.
+
+    ``row.wake_at`` says until when it is ours. What was made later than that is thrown away: another one makes it then.
+    """
     drafted = _drafted(row)
+    ours = Procedure.objects.filter(id=row.id, wake_at=row.wake_at, finished=None)
+    if drafted is not None and drafted.session_id and not ours.exists():
+        Session.objects.filter(id=drafted.session_id).delete()
+        return Procedure.objects.filter(id=row.id, finished=None).first()
     done = store.go_on(row.id, drafted=drafted)
     if drafted is not None and drafted.session_id:
         used = done is not None and done.about["session_id"] == drafted.session_id

@@ -59,9 +59,11 @@ def visit(id: str, look: Look) -> Procedure | None:
     now, health = clock.read(), None
     record = GuardedUpdate.from_json(row.record)
     if row.step == "drafting" and not row.asked:
+        until = now + timedelta(seconds=LOOKING)
         mine = Procedure.objects.filter(id=id, wake_at=row.wake_at, step="drafting")
-        if not mine.update(wake_at=now + timedelta(seconds=LOOKING)):
+        if not mine.update(wake_at=until):
             return row
+        row.wake_at = until
         # Loaded here: it needs what makes upgrades, which few commands do.
         found: Procedure | None = import_module("vetro.server.procedures.chains").go_on(row)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,16 +12,18 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from vetro.diagnostics import Text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.environments import deploy, lookup, power, queries
 from vetro.server.environments.models import Environment
-from vetro.server.errors import Invalid, ServiceError
+from vetro.server.errors import Invalid, NotFound
 from vetro.server.language import translated
 from vetro.server.web.environment_summary import summaries
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.packages.listing import AT_ONCE
 from vetro.server.web.views.packages.rows import texts
+from vetro.yaql.errors import VetroError
 
 _HERE = "/app/environments/"
 
@@ -62,7 +65,12 @@ def delete(request: HttpRequest, caller: Caller) -> HttpResponse:
             told = ngettext("%d environment is being deleted.", "%d environments are being deleted.", done)
             messages.success(request, told % done)
         return go(request, _HERE)
-    rows = [queries.get(caller, lookup.environment(caller, id)) for id in ids]
+    rows = []
+    for id in ids:
+        with suppress(NotFound):  # it is gone meanwhile
+            rows.append(queries.get(caller, lookup.environment(caller, id)))
+    if not rows:
+        raise NotFound(Text("There are no such environments."))
     summed: dict[str, Any] = dict(summaries(caller, rows, look=True))
     listed = [{"id": row.id, "name": row.name, "busy": row.busy, "summary": summed[row.id]} for row in rows]
     return render(request, "environments/delete_together.html", {"rows": listed})
@@ -77,6 +85,6 @@ def _each(request: HttpRequest, caller: Caller, ids: list[str], act: Callable[[s
         try:
             act(lookup.environment(caller, id))
             done += 1
-        except ServiceError as error:
+        except VetroError as error:  # of its cloud, too
             messages.error(request, f"{names.get(id, id[:80])}: {translated(error.message)}")
     return done
