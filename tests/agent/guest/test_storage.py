@@ -190,7 +190,7 @@ def test_a_full_disk_still_takes_a_plan(small: Path, request: pytest.FixtureRequ
         fill(small)  # what runs now may use all of it
         with pytest.raises(OSError, match="No space left"):
             store.add("no more", body("no more"), None, None, 9)
-        assert not store.knows(body("no more")) and store.last_stamp == 3, "it may come again"
+        assert not store.knows(body("no more")) and store.last_stamp == number + 1, "it may come again"
         (small / "fill").unlink()
         store.add("no more", body("no more"), None, None, 9)
     finally:
