@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import yaml
 from click.testing import CliRunner, Result
 
 from vetro.cli.main import main
+from vetro.forms.regexes import found as contracts
+from vetro.forms.regexes import to_ecmascript
+from vetro.library import std_package
 from vetro.packages import load_path
 from vetro.packages.checks.paths import check_paths
 from vetro.packages.compat.comparison import compare
@@ -60,6 +64,25 @@ def test_each_version_is_a_way_from_the_one_before(name: str) -> None:
     required = [package for other in others(name) for package in load_path(versions(other)[-1])]
     done = compare(before, after, required, seconds=120)
     assert promises(done.new, done.required), [str(finding) for finding in done.findings]
+
+
+def test_patterns_end_where_texts_end() -> None:
+    """``$`` of Python's matches before a line end, too: what passes as a name would be two lines of a file. Forms have
+    them in the words of browsers."""
+    files = [*CATALOG.glob("*/*/Classes/*.yaml"), *Path(str(std_package().location)).glob("Classes/*.yaml")]
+    found = [
+        (f"{path.parent.parent.name}/{path.name}", pattern)
+        for path in files
+        if path.parent.parent.name != "tests"
+        for pattern in re.findall(r"matches\('([^']*)'\)", path.read_text("utf-8"))
+    ]
+    assert len(found) > 40 and [one for one in found if not one[1].endswith(r"\Z")] == []
+    for _, pattern in found:
+        translated = to_ecmascript(pattern)
+        assert translated is not None and r"\Z" not in translated, pattern
+    name = next(pattern for _, pattern in found if "replaced" in pattern)
+    taken = [word for word in ("app", "app_a", "app_owner", "app_aa", "app\n", "a" * 32) if not contracts(name, word)]
+    assert taken == ["app_a", "app_owner", "app\n", "a" * 32]
 
 
 def words_of(name: str, *more: str) -> list[str]:

@@ -19,12 +19,11 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs o
 
 
 @pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def script() -> Any:
     spec = importlib.util.spec_from_file_location("certificate", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "NOTIFIED", str(tmp_path / "notified"))
     return module
 
 
@@ -35,12 +34,11 @@ def names(path: Path) -> str:
 
 def test_one_file_with_both(script: Any, tmp_path: Path) -> None:
     path = tmp_path / "tls" / "site.pem"
-    given = {"name": "www.example.org", "path": str(path), "notify": ["haproxy"]}
+    given = {"name": "www.example.org", "path": str(path)}
     assert script.own(given) == {"changed": True}
     text = path.read_text()
     assert "BEGIN CERTIFICATE" in text and "PRIVATE KEY" in text and "DNS:www.example.org" in names(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [one.name for one in (tmp_path / "notified").iterdir()] == ["haproxy"]
     assert script.own(given) == {"changed": False} and path.read_text() == text
     assert [one.name for one in path.parent.iterdir()] == ["site.pem"]
 

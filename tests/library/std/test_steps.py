@@ -219,6 +219,38 @@ def test_scripts_speak_json(server: Server) -> None:
     assert server.ok({**step, "text": "#!/bin/sh\ntrue\n"})["values"] == [None]
 
 
+def test_scripts_tell_services(server: Server) -> None:
+    told = server.folder / "notified"
+    text = f'#!/bin/sh\nls {told} >&2 2>/dev/null; echo "was: $VETRO_NOTIFIED" >&2; cat\n'
+    step = {"do": "script", "name": "one.sh", "text": text, "notify": ["nginx"]}
+    # Before it runs: it may die after the change. Where it changed nothing that is taken back.
+    assert server.run({**step, "input": {"changed": False}}).stdout.split() == ["nginx", "was:"]
+    assert not [*told.iterdir()]
+    server.ok({**step, "input": {"changed": True}})
+    assert [one.name for one in told.iterdir()] == ["nginx"]
+    # What was told before stays so, and the script knows of it.
+    assert "was: nginx" in server.run({**step, "input": {"changed": False}}).stdout
+    assert [one.name for one in told.iterdir()] == ["nginx"]
+    server.ok({**step, "notify": [], "input": {"changed": False, "notify": ["redis"]}})
+    assert {one.name for one in told.iterdir()} == {"nginx", "redis"}
+    (told / "nginx").unlink()
+    assert server.run({**step, "text": "#!/bin/sh\nexit 3\n"}).returncode == 1 and (told / "nginx").exists()
+
+
+def test_a_file_that_a_program_refuses_stays_as_it_was(server: Server) -> None:
+    path = server.folder / "etc" / "haproxy.cfg"
+    check = ["sh", "-c", 'grep -q good "$1" || { echo "line 1 of $1 is bad" >&2; exit 1; }', "sh"]
+    step = {"do": "file", "path": str(path), "notify": ["haproxy"], "check": check, **ME}
+    assert server.ok({**step, "text": "good"})["changed"] == [0]
+    (server.folder / "notified" / "haproxy").unlink()
+    done = server.run({**step, "text": "worse"})
+    assert done.returncode == 1 and f"'{path}' stays as it is, sh refuses" in done.stderr
+    assert f"line 1 of {path} is bad" in done.stderr and path.read_text() == "good"
+    assert [one.name for one in path.parent.iterdir()] == ["haproxy.cfg"]
+    assert not (server.folder / "notified" / "haproxy").exists()
+    assert server.ok({**step, "text": "good"})["changed"] == []
+
+
 def test_waiting_says_what_it_saw(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]

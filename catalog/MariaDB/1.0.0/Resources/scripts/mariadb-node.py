@@ -17,6 +17,9 @@ import time
 MARK = "/var/lib/mysql/vetro-member"
 ROLE = "/etc/mysql/mariadb.conf.d/91-vetro-role.cnf"
 SYSTEM = {"information_schema", "performance_schema", "mysql", "sys"}
+#: What names of databases do not end with: logins of owners have them.
+_TAKEN = re.compile(r".*_(a|b|owner|restored|replaced)")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 #: Seconds for which a demotion waits for replicas.
 PATIENCE = 20
 _DUMP = ["mariadb-dump", "--single-transaction", "--quick", "--routines", "--events", "--triggers", "--hex-blob"]
@@ -202,9 +205,16 @@ def databases():
     return [name for (name,) in sql("SHOW DATABASES;") if name not in SYSTEM]
 
 
+def named(name):
+    """A name of a database. Raises `SystemExit` for one that is none, or somebody else's."""
+    if not _NAME.fullmatch(name) or name in SYSTEM or _TAKEN.fullmatch(name):
+        raise SystemExit(f"no database can be called '{name}'")
+    return name
+
+
 def database(given):
     """A database is there, and belongs to these logins and no other ones that it had."""
-    name, logins = given["name"], given["logins"]
+    name, logins = named(given["name"]), given["logins"]
     changed = name not in databases()
     if changed:
         sql(f"CREATE DATABASE `{name}`;")
@@ -232,7 +242,7 @@ def drop(user):
 
 def forget(given):
     """A database goes with all that is in it, and its logins."""
-    name = given["name"]
+    name = named(given["name"])
     sql(f"DROP DATABASE IF EXISTS `{name}`;")
     for user in owners(name):
         drop(user)

@@ -19,6 +19,9 @@ import time
 MARK = "/var/lib/mysql/vetro-member"
 ROLE = "/etc/mysql/mariadb.conf.d/91-vetro-role.cnf"
 SYSTEM = {"information_schema", "performance_schema", "mysql", "sys"}
+#: What names of databases do not end with: logins of owners have them.
+_TAKEN = re.compile(r".*_(a|b|owner|restored|replaced)")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 #: Seconds for which a demotion waits for replicas.
 PATIENCE = 20
 _DUMP = ["mariadb-dump", "--single-transaction", "--quick", "--routines", "--events", "--triggers", "--hex-blob"]
@@ -207,9 +210,16 @@ def databases():
     return [name for (name,) in sql("SHOW DATABASES;") if name not in SYSTEM]
 
 
+def named(name):
+    """A name of a database. Raises `SystemExit` for one that is none, or somebody else's."""
+    if not _NAME.fullmatch(name) or name in SYSTEM or _TAKEN.fullmatch(name):
+        raise SystemExit(f"no database can be called '{name}'")
+    return name
+
+
 def database(given):
     """A database is there, and belongs to these logins and no other ones that it had."""
-    name, logins = given["name"], given["logins"]
+    name, logins = named(given["name"]), given["logins"]
     changed = name not in databases()
     if changed:
         sql(f"CREATE DATABASE `{name}`;")
@@ -237,7 +247,7 @@ def drop(user):
 
 def forget(given):
     """A database goes with all that is in it, and its logins."""
-    name = given["name"]
+    name = named(given["name"])
     sql(f"DROP DATABASE IF EXISTS `{name}`;")
     for user in owners(name):
         drop(user)
@@ -260,6 +270,11 @@ def users(given):
 
 def grant(given):
     """A person may use a database."""
+    if not _NAME.fullmatch(given["login"]["user"]):
+        raise SystemExit(f"nobody can be called '{given['login']['user']}'")
+    for name in databases():
+        if given["login"]["user"] in owners(name) | {name, f"{name}_a", f"{name}_b"}:
+            raise SystemExit(f"'{given['login']['user']}' is the user of an application, that of the database '{name}'")
     if given["database"] not in databases():
         raise SystemExit(f"there is no database '{given['database']}', only {', '.join(databases()) or 'none'}")
     pattern, user = given["database"].replace("_", "\\_"), text(given["login"]["user"])
@@ -277,7 +292,8 @@ def revoke(given):
 
 
 def save(given):
-    """Writes all databases and users to a file, as SQL that is packed."""
+    """Writes all databases and users to a file, which nobody else reads, as SQL that is packed."""
+    os.umask(0o077)
     words = [*_DUMP, "--insert-ignore", "--system=users"]
     names = databases()
     with gzip.open(given["path"], "wb", compresslevel=4) as out:

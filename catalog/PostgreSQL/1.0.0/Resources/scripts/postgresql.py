@@ -9,10 +9,12 @@ A server that was the primary never starts as one by itself while another one ma
 """
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
 import os
+import pwd
 import re
 import secrets
 import shutil
@@ -27,11 +29,11 @@ SERVICE = "vetro-postgresql"
 #: Says that a deployment made this server the primary; it does not outlive a start of the server.
 CROWN = "/run/vetro-postgresql/primary"
 SIGNAL = f"{DATA}/standby.signal"
-#: Has the next step of the service restart it.
-NOTIFIED = f"/var/lib/vetro-std/notified/{SERVICE}"
 #: What one can be called who is not somebody else already.
 RESERVED = {"postgres", "replicator", "prometheus", "template0", "template1", "public", "none"}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+#: What names of databases do not end with: logins, owners, and databases under way have them.
+_TAKEN = re.compile(r".*_(a|b|owner|restored|replaced)")
 
 
 class Refused(Exception):
@@ -46,8 +48,9 @@ def sql(text, database="postgres", host=None, password=None, patience=60):
     words = ["psql", "-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-f", "-", "-d"]
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PGCONNECT_TIMEOUT": "3", "PGAPPNAME": "vetro"}
     if host is None:
-        # What is done here is done again after a failure: it does not wait for replicas.
-        environment["PGOPTIONS"] = "-c synchronous_commit=local"
+        # What is done here is done again after a failure: it does not wait for replicas. Nor does it find functions of
+        # owners of a database, whatever they set for that one.
+        environment["PGOPTIONS"] = "-c synchronous_commit=local -c search_path=pg_catalog"
         words = ["runuser", "-u", "postgres", "--", *words, database]
     else:
         environment |= {"PGPASSWORD": password, "PGHOST": host, "PGUSER": "replicator"}
@@ -77,7 +80,7 @@ def as_postgres(*words, **more):
     )
     if done.returncode:
         tail = done.stderr.decode("utf-8", "replace").strip().splitlines()[-4:]
-        raise Refused(f"{os.path.basename(words[4])} ended with status {done.returncode}: {' '.join(tail)}")
+        raise Refused(f"{os.path.basename(words[0])} ended with status {done.returncode}: {' '.join(tail)}")
     return done.stdout
 
 
@@ -125,10 +128,13 @@ def put(path, text, mode=0o640):
     except FileNotFoundError:
         pass
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".new", "w", encoding="utf-8") as out:
-        os.fchmod(out.fileno(), mode)
-        shutil.chown(out.fileno(), "root", "postgres")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path + ".new")
+    handle = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(handle, "w", encoding="utf-8") as out:
         out.write(text)
+        shutil.chown(out.fileno(), "root", "postgres")
+        os.fchmod(out.fileno(), mode)
         out.flush()
         os.fsync(out.fileno())
     os.rename(path + ".new", path)
@@ -158,11 +164,20 @@ def sync_text(names):
     return f"synchronous_standby_names = {quoted(f'ANY 1 ({listed})')}\n"
 
 
-def standby():
-    """From its next start on this server follows."""
-    with open(SIGNAL, "w", encoding="ascii") as out:
-        os.fsync(out.fileno())
-    shutil.chown(SIGNAL, "postgres", "postgres")
+def home():
+    """The folders above the data are PostgreSQL's. Within them root writes nothing, and follows no link: PostgreSQL may
+    put there what it likes, and so may whoever took it over."""
+    who, folder = pwd.getpwnam("postgres"), os.path.dirname(DATA)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    os.chown(os.path.dirname(folder), who.pw_uid, who.pw_gid, follow_symlinks=False)
+    as_postgres("mkdir", "-p", folder)
+    os.chown(folder, who.pw_uid, who.pw_gid, follow_symlinks=False)
+
+
+def standby(folder=DATA):
+    """From its next start on the server of these data follows."""
+    as_postgres("touch", f"{folder}/standby.signal")
+    as_postgres("sync", f"{folder}/standby.signal")
 
 
 def crown(wanted):
@@ -200,24 +215,20 @@ def prepare(given):
     if not running():
         return {"changed": changed}
     pid = systemctl("show", "-p", "MainPID", "--value", SERVICE).stdout.strip()
-    if os.readlink(f"/proc/{pid}/exe").endswith("(deleted)"):
+    newer = os.readlink(f"/proc/{pid}/exe").endswith("(deleted)")
+    if newer:
         print("a newer version is installed", file=sys.stderr)
-        os.makedirs(os.path.dirname(NOTIFIED), mode=0o700, exist_ok=True)
-        open(NOTIFIED, "w", encoding="ascii").close()
-        changed = True
-    if os.path.exists(NOTIFIED):
+    if newer or SERVICE in os.environ.get("VETRO_NOTIFIED", "").split():
         sql("CHECKPOINT")  # the next start, which comes at once, has little to do then
     elif changed:
         systemctl("reload", SERVICE)
-    return {"changed": changed}
+    return {"changed": changed or newer, "notify": [SERVICE] if newer else []}
 
 
 def begin():
     """A new, empty database."""
-    os.makedirs(os.path.dirname(DATA), exist_ok=True)
-    for path in ("/var/lib/postgresql", os.path.dirname(DATA)):
-        shutil.chown(path, "postgres", "postgres")
-    shutil.rmtree(DATA, ignore_errors=True)
+    home()
+    as_postgres("rm", "-rf", DATA)
     words = ("--data-checksums", "--auth=peer", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8")
     as_postgres(f"{BIN}/initdb", "-D", DATA, *words)
 
@@ -227,17 +238,13 @@ def copy(given):
     heard(given)
     print(f"copying all data of {given['follows']}", file=sys.stderr)
     begun = f"{DATA}.new"
-    os.makedirs(os.path.dirname(DATA), exist_ok=True)
-    for path in ("/var/lib/postgresql", os.path.dirname(DATA)):
-        shutil.chown(path, "postgres", "postgres")
-    shutil.rmtree(DATA, ignore_errors=True)
-    shutil.rmtree(begun, ignore_errors=True)
+    home()
+    as_postgres("rm", "-rf", DATA, begun)
     login = {"PGPASSWORD": given["replication"]}
     where = ["-h", given["follows"], "-U", "replicator", "--no-password", "-D", begun]
     as_postgres(f"{BIN}/pg_basebackup", *where, "-X", "stream", "-c", "fast", env=login)
-    open(f"{begun}/standby.signal", "w", encoding="ascii").close()
-    shutil.chown(f"{begun}/standby.signal", "postgres", "postgres")
-    os.rename(begun, DATA)
+    standby(begun)
+    as_postgres("mv", "-T", begun, DATA)
 
 
 def heard(given):
@@ -337,7 +344,7 @@ def demote(given):
     while behind:
         behind = [one for one in behind if not has(one["address"], last, given["replication"])]
         if behind and time.monotonic() > end:
-            os.unlink(SIGNAL)
+            as_postgres("rm", "-f", SIGNAL)
             crown(True)
             systemctl("start", SERVICE)
             raise SystemExit(f"{behind[0]['name']} lacks what was written last: nothing is changed")
@@ -413,17 +420,27 @@ def login(name, password, more=""):
 
 
 def named(name):
-    """A name of a database or user. Raises `SystemExit` for one that is somebody else's."""
-    if not _NAME.fullmatch(name) or name in RESERVED or name.startswith("pg_"):
-        raise SystemExit(f"nothing can be called '{name}'")
+    """A name of a database. Raises `SystemExit` for one that is somebody else's."""
+    if not _NAME.fullmatch(name) or name in RESERVED or name.startswith("pg_") or _TAKEN.fullmatch(name):
+        raise SystemExit(f"no database can be called '{name}'")
     return name
+
+
+def logins_of(name):
+    """The names that logins of the owner of a database may have."""
+    return (name, f"{name}_a", f"{name}_b")
 
 
 def database(given):
     """A database is there, and its owner's logins are these."""
     name = named(given["database"])
-    owner, users = f"{name}_owner", [named(one["user"]) for one in given["logins"]]
-    changed = False
+    owner, users, changed = f"{name}_owner", {one["user"] for one in given["logins"]}, False
+    if wrong := sorted(users - {*logins_of(name)}):
+        raise SystemExit(f"'{wrong[0]}' is no login of the database '{name}'")
+    if not sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
+        for one in logins_of(name):
+            if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{one}'"):
+                raise SystemExit(f"there is a user '{one}', who would get the database '{name}': nothing is changed")
     if not sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{owner}'"):
         sql(f'CREATE ROLE "{owner}" NOLOGIN')
         changed = True
@@ -434,7 +451,7 @@ def database(given):
     for one in given["logins"]:
         changed |= login(one["user"], one["password"])
         changed |= member(one["user"], owner)
-    for old in {name, f"{name}_a", f"{name}_b"} - set(users):
+    for old in {*logins_of(name)} - users:
         if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{old}'"):
             gone(old)
             changed = True
@@ -460,12 +477,13 @@ def member(user, owner):
 def gone(user):
     """A role is no more, nor is who was logged in with it. What it made belongs to the owners of the databases then."""
     sql(f'ALTER ROLE "{user}" NOLOGIN')
-    sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'")
+    sql(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '{user}'")
     roles = {row[0] for row in sql("SELECT rolname FROM pg_roles")}
     for (one,) in sql("SELECT datname FROM pg_database WHERE datallowconn"):
-        heir = f"{one}_owner"
-        heir = heir if heir in roles and heir != user else "postgres"
-        sql(f'REASSIGN OWNED BY "{user}" TO "{heir}"; DROP OWNED BY "{user}"', database=one)
+        heir = re.sub("_(restored|replaced)$", "", one) + "_owner"
+        # Never to the superuser: a function of theirs would run with its rights.
+        given = f'REASSIGN OWNED BY "{user}" TO "{heir}"; ' if heir in roles and heir != user else ""
+        sql(f'{given}DROP OWNED BY "{user}"', database=one)
     sql(f'DROP ROLE "{user}"')
 
 
@@ -475,7 +493,7 @@ def drop(given):
     there = sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'")
     if there:
         sql(f'DROP DATABASE "{name}" WITH (FORCE)')
-    for user in (name, f"{name}_a", f"{name}_b", f"{name}_owner"):
+    for user in (*logins_of(name), f"{name}_owner"):
         if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{user}'"):
             gone(user)
     return {"changed": bool(there)}

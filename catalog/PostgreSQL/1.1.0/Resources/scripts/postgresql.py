@@ -9,11 +9,13 @@ A server that was the primary never starts as one by itself while another one ma
 """
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import io
 import json
 import os
+import pwd
 import re
 import secrets
 import shutil
@@ -30,11 +32,14 @@ SERVICE = "vetro-postgresql"
 #: Says that a deployment made this server the primary; it does not outlive a start of the server.
 CROWN = "/run/vetro-postgresql/primary"
 SIGNAL = f"{DATA}/standby.signal"
-#: Has the next step of the service restart it.
-NOTIFIED = f"/var/lib/vetro-std/notified/{SERVICE}"
 #: What one can be called who is not somebody else already.
 RESERVED = {"postgres", "replicator", "prometheus", "template0", "template1", "public", "none"}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+#: What names of databases do not end with: logins, owners, and databases under way have them.
+_TAKEN = re.compile(r".*_(a|b|owner|restored|replaced)")
+#: Who writes a backup back. Its name begins like that of nobody else.
+RESTORER = "_vetro_restorer"
+_VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]{1,9}:[A-Za-z0-9+/=]{1,200}\$[A-Za-z0-9+/=]{1,100}:[A-Za-z0-9+/=]{1,100}")
 
 
 class Refused(Exception):
@@ -49,8 +54,9 @@ def sql(text, database="postgres", host=None, password=None, patience=60):
     words = ["psql", "-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-f", "-", "-d"]
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PGCONNECT_TIMEOUT": "3", "PGAPPNAME": "vetro"}
     if host is None:
-        # What is done here is done again after a failure: it does not wait for replicas.
-        environment["PGOPTIONS"] = "-c synchronous_commit=local"
+        # What is done here is done again after a failure: it does not wait for replicas. Nor does it find functions of
+        # owners of a database, whatever they set for that one.
+        environment["PGOPTIONS"] = "-c synchronous_commit=local -c search_path=pg_catalog"
         words = ["runuser", "-u", "postgres", "--", *words, database]
     else:
         environment |= {"PGPASSWORD": password, "PGHOST": host, "PGUSER": "replicator"}
@@ -80,7 +86,7 @@ def as_postgres(*words, **more):
     )
     if done.returncode:
         tail = done.stderr.decode("utf-8", "replace").strip().splitlines()[-4:]
-        raise Refused(f"{os.path.basename(words[4])} ended with status {done.returncode}: {' '.join(tail)}")
+        raise Refused(f"{os.path.basename(words[0])} ended with status {done.returncode}: {' '.join(tail)}")
     return done.stdout
 
 
@@ -128,10 +134,13 @@ def put(path, text, mode=0o640):
     except FileNotFoundError:
         pass
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".new", "w", encoding="utf-8") as out:
-        os.fchmod(out.fileno(), mode)
-        shutil.chown(out.fileno(), "root", "postgres")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path + ".new")
+    handle = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(handle, "w", encoding="utf-8") as out:
         out.write(text)
+        shutil.chown(out.fileno(), "root", "postgres")
+        os.fchmod(out.fileno(), mode)
         out.flush()
         os.fsync(out.fileno())
     os.rename(path + ".new", path)
@@ -161,11 +170,20 @@ def sync_text(names):
     return f"synchronous_standby_names = {quoted(f'ANY 1 ({listed})')}\n"
 
 
-def standby():
-    """From its next start on this server follows."""
-    with open(SIGNAL, "w", encoding="ascii") as out:
-        os.fsync(out.fileno())
-    shutil.chown(SIGNAL, "postgres", "postgres")
+def home():
+    """The folders above the data are PostgreSQL's. Within them root writes nothing, and follows no link: PostgreSQL may
+    put there what it likes, and so may whoever took it over."""
+    who, folder = pwd.getpwnam("postgres"), os.path.dirname(DATA)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    os.chown(os.path.dirname(folder), who.pw_uid, who.pw_gid, follow_symlinks=False)
+    as_postgres("mkdir", "-p", folder)
+    os.chown(folder, who.pw_uid, who.pw_gid, follow_symlinks=False)
+
+
+def standby(folder=DATA):
+    """From its next start on the server of these data follows."""
+    as_postgres("touch", f"{folder}/standby.signal")
+    as_postgres("sync", f"{folder}/standby.signal")
 
 
 def crown(wanted):
@@ -203,24 +221,20 @@ def prepare(given):
     if not running():
         return {"changed": changed}
     pid = systemctl("show", "-p", "MainPID", "--value", SERVICE).stdout.strip()
-    if os.readlink(f"/proc/{pid}/exe").endswith("(deleted)"):
+    newer = os.readlink(f"/proc/{pid}/exe").endswith("(deleted)")
+    if newer:
         print("a newer version is installed", file=sys.stderr)
-        os.makedirs(os.path.dirname(NOTIFIED), mode=0o700, exist_ok=True)
-        open(NOTIFIED, "w", encoding="ascii").close()
-        changed = True
-    if os.path.exists(NOTIFIED):
+    if newer or SERVICE in os.environ.get("VETRO_NOTIFIED", "").split():
         sql("CHECKPOINT")  # the next start, which comes at once, has little to do then
     elif changed:
         systemctl("reload", SERVICE)
-    return {"changed": changed}
+    return {"changed": changed or newer, "notify": [SERVICE] if newer else []}
 
 
 def begin():
     """A new, empty database."""
-    os.makedirs(os.path.dirname(DATA), exist_ok=True)
-    for path in ("/var/lib/postgresql", os.path.dirname(DATA)):
-        shutil.chown(path, "postgres", "postgres")
-    shutil.rmtree(DATA, ignore_errors=True)
+    home()
+    as_postgres("rm", "-rf", DATA)
     words = ("--data-checksums", "--auth=peer", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8")
     as_postgres(f"{BIN}/initdb", "-D", DATA, *words)
 
@@ -230,17 +244,13 @@ def copy(given):
     heard(given)
     print(f"copying all data of {given['follows']}", file=sys.stderr)
     begun = f"{DATA}.new"
-    os.makedirs(os.path.dirname(DATA), exist_ok=True)
-    for path in ("/var/lib/postgresql", os.path.dirname(DATA)):
-        shutil.chown(path, "postgres", "postgres")
-    shutil.rmtree(DATA, ignore_errors=True)
-    shutil.rmtree(begun, ignore_errors=True)
+    home()
+    as_postgres("rm", "-rf", DATA, begun)
     login = {"PGPASSWORD": given["replication"]}
     where = ["-h", given["follows"], "-U", "replicator", "--no-password", "-D", begun]
     as_postgres(f"{BIN}/pg_basebackup", *where, "-X", "stream", "-c", "fast", env=login)
-    open(f"{begun}/standby.signal", "w", encoding="ascii").close()
-    shutil.chown(f"{begun}/standby.signal", "postgres", "postgres")
-    os.rename(begun, DATA)
+    standby(begun)
+    as_postgres("mv", "-T", begun, DATA)
 
 
 def heard(given):
@@ -343,7 +353,7 @@ def demote(given):
     while behind:
         behind = [one for one in behind if not has(one["address"], last, given["replication"])]
         if behind and time.monotonic() > end:
-            os.unlink(SIGNAL)
+            as_postgres("rm", "-f", SIGNAL)
             crown(True)
             systemctl("start", SERVICE)
             raise SystemExit(f"{behind[0]['name']} lacks what was written last: nothing is changed")
@@ -431,17 +441,27 @@ def login(name, password, more=""):
 
 
 def named(name):
-    """A name of a database or user. Raises `SystemExit` for one that is somebody else's."""
-    if not _NAME.fullmatch(name) or name in RESERVED or name.startswith("pg_"):
-        raise SystemExit(f"nothing can be called '{name}'")
+    """A name of a database. Raises `SystemExit` for one that is somebody else's."""
+    if not _NAME.fullmatch(name) or name in RESERVED or name.startswith("pg_") or _TAKEN.fullmatch(name):
+        raise SystemExit(f"no database can be called '{name}'")
     return name
+
+
+def logins_of(name):
+    """The names that logins of the owner of a database may have."""
+    return (name, f"{name}_a", f"{name}_b")
 
 
 def database(given):
     """A database is there, and its owner's logins are these."""
     name = named(given["database"])
-    owner, users = f"{name}_owner", [named(one["user"]) for one in given["logins"]]
-    changed = False
+    owner, users, changed = f"{name}_owner", {one["user"] for one in given["logins"]}, False
+    if wrong := sorted(users - {*logins_of(name)}):
+        raise SystemExit(f"'{wrong[0]}' is no login of the database '{name}'")
+    if not sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
+        for one in logins_of(name):
+            if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{one}'"):
+                raise SystemExit(f"there is a user '{one}', who would get the database '{name}': nothing is changed")
     if not sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{owner}'"):
         sql(f'CREATE ROLE "{owner}" NOLOGIN')
         changed = True
@@ -452,7 +472,7 @@ def database(given):
     for one in given["logins"]:
         changed |= login(one["user"], one["password"])
         changed |= member(one["user"], owner)
-    for old in {name, f"{name}_a", f"{name}_b"} - set(users):
+    for old in {*logins_of(name)} - users:
         if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{old}'"):
             gone(old)
             changed = True
@@ -478,12 +498,13 @@ def member(user, owner):
 def gone(user):
     """A role is no more, nor is who was logged in with it. What it made belongs to the owners of the databases then."""
     sql(f'ALTER ROLE "{user}" NOLOGIN')
-    sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'")
+    sql(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '{user}'")
     roles = {row[0] for row in sql("SELECT rolname FROM pg_roles")}
     for (one,) in sql("SELECT datname FROM pg_database WHERE datallowconn"):
-        heir = f"{one}_owner"
-        heir = heir if heir in roles and heir != user else "postgres"
-        sql(f'REASSIGN OWNED BY "{user}" TO "{heir}"; DROP OWNED BY "{user}"', database=one)
+        heir = re.sub("_(restored|replaced)$", "", one) + "_owner"
+        # Never to the superuser: a function of theirs would run with its rights.
+        given = f'REASSIGN OWNED BY "{user}" TO "{heir}"; ' if heir in roles and heir != user else ""
+        sql(f'{given}DROP OWNED BY "{user}"', database=one)
     sql(f'DROP ROLE "{user}"')
 
 
@@ -493,15 +514,25 @@ def drop(given):
     there = sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'")
     if there:
         sql(f'DROP DATABASE "{name}" WITH (FORCE)')
-    for user in (name, f"{name}_a", f"{name}_b", f"{name}_owner"):
+    for user in (*logins_of(name), f"{name}_owner"):
         if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{user}'"):
             gone(user)
     return {"changed": bool(there)}
 
 
+def person(name):
+    """A name of somebody who is no application. Raises `SystemExit` for one that is somebody else's."""
+    if not _NAME.fullmatch(name) or name in RESERVED or name.startswith("pg_") or name.endswith("_owner"):
+        raise SystemExit(f"nobody can be called '{name}'")
+    for (one,) in sql("SELECT datname FROM pg_database WHERE NOT datistemplate"):
+        if name in logins_of(one):
+            raise SystemExit(f"'{name}' is the user of an application, that of the database '{one}'")
+    return name
+
+
 def user(given):
     """A person may use a database, to read only or as its owner does."""
-    name, of = named(given["user"]), named(given["database"])
+    name, of = person(given["user"]), named(given["database"])
     if not sql(f"SELECT 1 FROM pg_database WHERE datname = '{of}'"):
         raise SystemExit(f"there is no database '{of}'")
     login(name, given["password"])
@@ -519,7 +550,7 @@ def user(given):
 
 def remove(given):
     """A person may not use any database any more."""
-    name = named(given["user"])
+    name = person(given["user"])
     if not sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{name}' AND rolcanlogin"):
         raise SystemExit(f"there is no user '{name}'")
     gone(name)
@@ -532,7 +563,7 @@ def listed(given):
     for name, size in sql(
         "SELECT datname, pg_database_size(datname) FROM pg_database WHERE NOT datistemplate ORDER BY 1"
     ):
-        if name == "postgres":
+        if name == "postgres" or _TAKEN.fullmatch(name):
             continue
         rows = sql(
             "SELECT rolname FROM pg_roles WHERE rolcanlogin AND NOT rolsuper"
@@ -547,13 +578,14 @@ def listed(given):
 
 
 def save(given):
-    """All databases and roles, as one file."""
+    """All databases and roles, as one file, which nobody else reads."""
+    os.umask(0o077)
     with tempfile.TemporaryDirectory(dir=os.path.dirname(given["path"]), prefix=".new-") as folder:
-        roles = as_postgres(f"{BIN}/pg_dumpall", "--roles-only")
+        people = json.dumps(roles()).encode()
         with tarfile.open(given["path"], "w") as out:
-            info = tarfile.TarInfo("roles.sql")
-            info.size = len(roles)
-            out.addfile(info, io.BytesIO(roles))
+            info = tarfile.TarInfo("roles.json")
+            info.size = len(people)
+            out.addfile(info, io.BytesIO(people))
             for one in listed(given):
                 path = os.path.join(folder, one["name"])
                 with open(path, "wb") as file:
@@ -566,38 +598,83 @@ def save(given):
     return {"changed": True}
 
 
+def roles():
+    """Owners, their logins and people: by name the verifier, whom they act as, and which databases they may read. Not
+    as statements: what people set for themselves could be some that the superuser would run."""
+    found = {}
+    for name, known in sql("SELECT rolname, coalesce(rolpassword, '') FROM pg_authid WHERE NOT rolsuper"):
+        if _NAME.fullmatch(name) and name not in RESERVED and not name.startswith("pg_"):
+            found[name] = {"verifier": known, "acts": [], "reads": []}
+    members = "pg_auth_members JOIN pg_roles m ON m.oid = member JOIN pg_roles o ON o.oid = roleid"
+    reads = "pg_database, aclexplode(datacl) JOIN pg_roles r ON r.oid = grantee WHERE privilege_type = 'CONNECT'"
+    for key, rows in (
+        ("acts", f"SELECT m.rolname, o.rolname FROM {members}"),
+        ("reads", f"SELECT r.rolname, datname FROM {reads}"),
+    ):
+        for name, of in sql(rows):
+            if name in found:
+                found[name][key].append(of)
+    return found
+
+
 def restore(given):
     """Brings back the databases of a backup, each beside the present one, which goes when that is whole."""
     if not tarfile.is_tarfile(given["path"]):
         raise SystemExit("the file is no backup of PostgreSQL")
     restored = []
     with tarfile.open(given["path"]) as file:
+        if "roles.json" not in file.getnames():
+            raise SystemExit("the file is no backup of PostgreSQL")
+        saved = json.load(file.extractfile("roles.json"))
         entries = [one for one in file.getmembers() if one.name.startswith("databases/")]
         names = [named(one.name.partition("/")[2]) for one in entries]
-        old = missing_roles(file.extractfile("roles.sql").read().decode(), names)
-        for name, entry in zip(names, entries):
-            new, owner = f"{name}_restored", f"{name}_owner"
-            sql(f'DROP DATABASE IF EXISTS "{new}" WITH (FORCE)')
-            sql(f'CREATE DATABASE "{new}" OWNER "{owner}"')
-            words = ["runuser", "-u", "postgres", "--", f"{BIN}/pg_restore", "--exit-on-error", "-d", new]
-            pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": "/"}
-            local = {**os.environ, "PGOPTIONS": "-c synchronous_commit=local"}
-            with file.extractfile(entry) as data, subprocess.Popen(words, env=local, **pipes) as child:
-                try:
-                    shutil.copyfileobj(data, child.stdin)
-                    child.stdin.close()
-                except BrokenPipeError:
-                    pass  # it says why
-                said = child.stderr.read().decode("utf-8", "replace")
-            if child.returncode:
-                sql(f'DROP DATABASE "{new}" WITH (FORCE)')
-                raise SystemExit(f"the database '{name}' stays as it is: {said}")
-            replace(name, new)
-            opened(name)
-            restored.append(name)
-    for user in old:
-        gone(user)
+        old = missing_roles(saved, names)
+        try:
+            for name, entry in zip(names, entries):
+                load(name, file.extractfile(entry))
+                replace(name, f"{name}_restored")
+                for user, one in saved.items():
+                    if name in one["reads"] and user != f"{name}_owner" and there(user):
+                        sql(f'GRANT CONNECT ON DATABASE "{name}" TO "{user}"')
+                restored.append(name)
+        finally:
+            for user in old:
+                gone(user)
     return {"changed": True, "databases": restored}
+
+
+def load(name, data):
+    """A database of a backup, beside the one that is there. What is in it was written by its owner, and may run while
+    it is loaded: in default values, checks, indexes. So it is loaded by somebody who may do what the owner may, who is
+    not the superuser in disguise (a session of that one could become it again), and who is gone afterwards."""
+    new, owner, password = f"{name}_restored", f"{name}_owner", secrets.token_urlsafe(32)
+    sql(f'DROP DATABASE IF EXISTS "{new}" WITH (FORCE)')
+    sql(f'CREATE DATABASE "{new}" OWNER "{owner}"')
+    sql(f'REVOKE ALL ON DATABASE "{new}" FROM PUBLIC; GRANT ALL ON DATABASE "{new}" TO "{owner}"')
+    try:
+        if there(RESTORER):
+            gone(RESTORER)
+        login(RESTORER, password)
+        member(RESTORER, owner)
+        words = [f"{BIN}/pg_restore", "--exit-on-error", "--no-owner", f"--role={owner}", "-d", new]
+        words += ["-h", "127.0.0.1", "-U", RESTORER, "--no-password"]
+        about = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PGPASSWORD": password}
+        about["PGOPTIONS"] = "-c synchronous_commit=local"
+        with data, tempfile.TemporaryFile() as said:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": said, "cwd": "/"}
+            words = ["runuser", "-u", "nobody", "--", *words]
+            # Who ends early says why.
+            with contextlib.suppress(BrokenPipeError), subprocess.Popen(words, env=about, **pipes) as child:
+                shutil.copyfileobj(data, child.stdin)
+            if child.returncode:
+                said.seek(max(0, said.tell() - 2000))
+                raise SystemExit(f"the database '{name}' stays as it is: {said.read().decode('utf-8', 'replace')}")
+    except BaseException:
+        sql(f'DROP DATABASE "{new}" WITH (FORCE)')
+        raise
+    finally:
+        if there(RESTORER):
+            gone(RESTORER)
 
 
 def replace(name, new):
@@ -613,20 +690,29 @@ def replace(name, new):
         sql(f'ALTER DATABASE "{new}" RENAME TO "{name}"')
 
 
-def missing_roles(text, names):
+def there(role):
+    """Whether somebody is called this."""
+    return bool(sql(f"SELECT 1 FROM pg_roles WHERE rolname = {quoted(role)}"))
+
+
+def missing_roles(saved, names):
     """Makes the roles of a backup that are not there; those that are there keep their passwords. Gives the logins of
     the owners of databases among them, which are back for the restore only: a password that was changed stays so."""
-    there = {row[0] for row in sql("SELECT rolname FROM pg_roles")}
-    made = {name for name in re.findall(r"^CREATE ROLE (\w+);$", text, re.MULTILINE) if name not in there}
-    logins = made & {f"{name}{end}" for name in names for end in ("", "_a", "_b")}
-    lines = [f'CREATE ROLE "{name}" NOLOGIN;' for name in sorted(logins)]
-    for line in text.splitlines():
-        role = re.match(r"(?:CREATE|ALTER) ROLE (\w+)", line) or re.match(r"GRANT \w+ TO (\w+)", line)
-        if role and role.group(1) in made - logins:
-            lines.append(line)
-    if lines:
-        sql("\n".join(lines))
-    return sorted(logins)
+    logins, brief = {login for name in names for login in logins_of(name)}, []
+    for name in names:
+        if not there(f"{name}_owner"):
+            sql(f'CREATE ROLE "{name}_owner" NOLOGIN')
+    for name, one in saved.items():
+        if not _NAME.fullmatch(name) or name in RESERVED or name.startswith("pg_") or there(name):
+            continue
+        if name in logins or not _VERIFIER.fullmatch(one["verifier"]):
+            sql(f'CREATE ROLE "{name}" NOLOGIN')
+            brief += [name] if name in logins else []
+            continue
+        sql(f"CREATE ROLE \"{name}\" LOGIN PASSWORD '{one['verifier']}'")
+        for owner in {f"{of}_owner" for of in names} & {*one["acts"]}:
+            member(name, owner)
+    return sorted(brief)
 
 
 # -- how it is ---------------------------------------------------------------------------------------------------------

@@ -5,9 +5,11 @@ Input: ``passwords``, of which the first is the present one. It speaks the proto
 a command line, where every user of the server could read it.
 """
 
+import contextlib
 import hashlib
 import json
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -132,7 +134,8 @@ def demote(given):
 
 
 def save(given):
-    """Writes a snapshot of all data to a file."""
+    """Writes a snapshot of all data to a file, which nobody else reads."""
+    os.umask(0o077)
     redis = Redis(given["passwords"])
     redis.say("BGSAVE", "SCHEDULE")
     while True:
@@ -142,7 +145,9 @@ def save(given):
         time.sleep(0.1)
     if state["rdb_last_bgsave_status"] != "ok":
         raise SystemExit("Redis could not write its snapshot")
-    shutil.copyfile(os.path.join(DATA, "dump.rdb"), given["path"])
+    snapshot = os.open(os.path.join(DATA, "dump.rdb"), os.O_RDONLY | os.O_NOFOLLOW)
+    with open(snapshot, "rb") as data, open(given["path"], "wb") as out:
+        shutil.copyfileobj(data, out, 1 << 20)
     return {"changed": True, "keys": redis.say("DBSIZE")}
 
 
@@ -154,15 +159,28 @@ def restore(given):
     subprocess.run(["systemctl", "stop", "redis-server"], check=True)
     folder = os.path.join(DATA, "appendonlydir")
     shutil.rmtree(folder, ignore_errors=True)
-    os.mkdir(folder)
-    shutil.copyfile(given["path"], os.path.join(folder, "appendonly.aof.1.base.rdb"))
-    shutil.copyfile(given["path"], os.path.join(DATA, "dump.rdb"))
-    open(os.path.join(folder, "appendonly.aof.1.incr.aof"), "wb").close()
-    with open(os.path.join(folder, "appendonly.aof.manifest"), "w", encoding="ascii") as out:
-        out.write("file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n")
-    for at, folders, files in os.walk(DATA):
+    os.mkdir(folder, 0o700)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(DATA, "dump.rdb"))
+    listed = b"file appendonly.aof.1.base.rdb seq 1 type b\nfile appendonly.aof.1.incr.aof seq 1 type i\n"
+    for path, source in (
+        (os.path.join(folder, "appendonly.aof.1.base.rdb"), given["path"]),
+        (os.path.join(DATA, "dump.rdb"), given["path"]),
+        (os.path.join(folder, "appendonly.aof.1.incr.aof"), None),
+        (os.path.join(folder, "appendonly.aof.manifest"), None),
+    ):
+        # Redis may put links there: none is followed.
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with open(handle, "wb") as out:
+            if source:
+                with open(source, "rb") as data:
+                    shutil.copyfileobj(data, out, 1 << 20)
+            elif path.endswith("manifest"):
+                out.write(listed)
+    who = pwd.getpwnam("redis")
+    for _, folders, files, at in os.fwalk(DATA):
         for name in [*folders, *files]:
-            shutil.chown(os.path.join(at, name), "redis", "redis")
+            os.chown(name, who.pw_uid, who.pw_gid, dir_fd=at, follow_symlinks=False)
     subprocess.run(["systemctl", "start", "redis-server"], check=True)
     return {"changed": True, "keys": Redis(given["passwords"]).say("DBSIZE")}
 

@@ -1,11 +1,13 @@
 #!/usr/bin/python3 -I
 """What a site holds, as one archive: ``save`` and ``restore`` its database and the files that people uploaded."""
 
-import io
+import contextlib
 import json
 import os
+import pwd
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -14,6 +16,9 @@ import tempfile
 CONTENT = "/var/lib/wordpress/wp-content"
 DUMP = "database.sql"
 PARTS = ("uploads", "plugins", "themes")
+#: Where an archive is unpacked: nobody but root gets there.
+WORK = "/var/lib/vetro-wordpress"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 def client(program, login, *words):
@@ -23,7 +28,8 @@ def client(program, login, *words):
 
 
 def save(given):
-    """The database as SQL, and the files beside it."""
+    """The database as SQL, and the files beside it. Nobody else reads it."""
+    os.umask(0o077)
     with tarfile.open(given["path"], "w:gz", compresslevel=4) as out, tempfile.TemporaryFile() as dump:
         words = ("--single-transaction", "--quick", "--hex-blob", "--skip-dump-date", "--no-tablespaces")
         done = subprocess.run(stdout=dump, check=False, **client("mariadb-dump", given["login"], *words))
@@ -41,7 +47,8 @@ def save(given):
 def restore(given):
     """All of it as it was: tables and files that came later go."""
     login = given["login"]
-    folder = tempfile.mkdtemp(dir=CONTENT, prefix=".restore-")
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.mkdir(WORK, 0o700)
     try:
         with tarfile.open(given["path"]) as archive:
             if DUMP not in archive.getnames():
@@ -49,47 +56,75 @@ def restore(given):
             for member in archive.getmembers():
                 if member.name.startswith("/") or ".." in member.name.split("/"):
                     raise SystemExit(f"the backup holds '{member.name}', which would lie outside of it")
-            archive.extractall(folder, [one for one in archive.getmembers() if one.isdir() or one.isfile()])
+            archive.extractall(WORK, [one for one in archive.getmembers() if one.isdir() or one.isfile()])
         tables = subprocess.run(
             input="SHOW TABLES;", capture_output=True, text=True, check=True, **client("mariadb", login, "-BN")
         ).stdout.split()
         if wrong := [one for one in tables if not re.fullmatch("[A-Za-z0-9_$]+", one)]:
             raise SystemExit(f"there is a table with the name '{wrong[0]}', which is left alone: nothing is changed")
         head = "SET foreign_key_checks = 0;" + "".join(f"DROP TABLE `{one}`;" for one in tables)
-        with open(os.path.join(folder, DUMP), "rb") as dump:
+        with open(os.path.join(WORK, DUMP), "rb") as dump:
             load = subprocess.Popen(stdin=subprocess.PIPE, **client("mariadb", login, "--binary-mode"))
             try:
                 load.stdin.write(head.encode() + b"\n")
-                shutil.copyfileobj(io.BufferedReader(dump), load.stdin, 1 << 20)
+                shutil.copyfileobj(dump, load.stdin, 1 << 20)
                 load.stdin.close()
             except BrokenPipeError:
                 pass  # it says why
         if load.wait() != 0:
             raise SystemExit("the database could not be written")
         for part in PARTS:
-            replace(os.path.join(folder, part), os.path.join(CONTENT, part))
+            replace(os.path.join(WORK, part), part)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(WORK, ignore_errors=True)
     return {"changed": True}
 
 
-def replace(new, old):
-    """What is in a folder is what is in the other one; links that Debian's packages made stay."""
-    for name in os.listdir(old):
-        path = os.path.join(old, name)
-        if os.path.islink(path):
-            continue
-        if os.path.isdir(path):
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)
-    for name in os.listdir(new) if os.path.isdir(new) else ():
-        if not os.path.lexists(os.path.join(old, name)):
-            shutil.move(os.path.join(new, name), os.path.join(old, name))
-    for at, folders, files in os.walk(old):
-        for name in [*folders, *files]:
-            if not os.path.islink(os.path.join(at, name)):
-                shutil.chown(os.path.join(at, name), "www-data", "www-data")
+def replace(new, part):
+    """What is in a folder of the site is what is in ``new``; links that Debian's packages made stay. The web server may
+    write there, and put a link in the place of anything at any time: none is followed, on any step of the way."""
+    who = pwd.getpwnam("www-data")
+    with contextlib.ExitStack() as block:
+        into = below(block, "/", *CONTENT.strip("/").split("/"), part)
+        for name in os.listdir(into):
+            mode = os.stat(name, dir_fd=into, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(mode):
+                shutil.rmtree(name, dir_fd=into)
+            elif not stat.S_ISLNK(mode):
+                os.unlink(name, dir_fd=into)
+        if os.path.isdir(new):
+            copy(below(block, new), into, who)
+
+
+def below(block, top, *names):
+    """A folder within another one, as a number; links are none."""
+    at = os.open(top, _FOLDER)
+    block.callback(os.close, at)
+    for name in names:
+        at = os.open(name, _FOLDER, dir_fd=at)
+        block.callback(os.close, at)
+    return at
+
+
+def copy(source, into, who):
+    """What is in a folder of ours alone, in one of the web server's. What is there already stays."""
+    for name in os.listdir(source):
+        about = os.stat(name, dir_fd=source, follow_symlinks=False)
+        with contextlib.suppress(FileExistsError), contextlib.ExitStack() as block:
+            if stat.S_ISDIR(about.st_mode):
+                os.mkdir(name, 0o700, dir_fd=into)
+                made = os.open(name, _FOLDER, dir_fd=into)
+                block.callback(os.close, made)
+                inner = os.open(name, _FOLDER, dir_fd=source)
+                block.callback(os.close, inner)
+                copy(inner, made, who)
+            else:
+                data = block.enter_context(open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=source), "rb"))
+                made = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=into)
+                shutil.copyfileobj(data, block.enter_context(open(made, "wb", buffering=0)), 1 << 20)
+                os.utime(made, ns=(about.st_atime_ns, about.st_mtime_ns))
+            os.fchown(made, who.pw_uid, who.pw_gid)
+            os.fchmod(made, about.st_mode & 0o777)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 
-NOTIFIED = "/var/lib/vetro-std/notified"
 #: Days that a certificate is valid, and the seconds that it has to be when it is looked at.
 DAYS, LEFT = 825, 30 * 86400
 
@@ -30,10 +29,6 @@ def own(given):
         make(name, path, key)
     finally:
         os.umask(mask)
-    os.makedirs(NOTIFIED, mode=0o700, exist_ok=True)
-    for service in given.get("notify") or ():
-        with open(os.path.join(NOTIFIED, service), "w", encoding="ascii"):
-            pass
     return {"changed": True}
 
 

@@ -132,14 +132,10 @@ def file(step):
             same = stat.S_ISREG(now.st_mode) and there.read(len(data) + 1) == data
         if same and (stat.S_IMODE(now.st_mode), now.st_uid, now.st_gid) == (mode, uid, gid):
             return False, None
-        if not stat.S_ISREG(now.st_mode) and stat.S_ISDIR(now.st_mode):
-            raise Failed(f"'{path}' is a folder")
     except FileNotFoundError:
         pass
     except IsADirectoryError:
         raise Failed(f"'{path}' is a folder") from None
-    for service in step.get("notify") or ():
-        notify(service)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     handle, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".vetro-")
     try:
@@ -149,6 +145,11 @@ def file(step):
             os.fchmod(out.fileno(), mode)
             out.flush()
             os.fsync(out.fileno())
+        if step.get("check") and (done := run([*step["check"], new], cwd="/")).returncode != 0:
+            why = said(done.stderr or done.stdout).replace(new, path)
+            raise Failed(f"'{path}' stays as it is, {step['check'][0]} refuses what is to be in it:{why}")
+        for service in step.get("notify") or ():
+            notify(service)
         os.rename(new, path)
     except BaseException:
         os.unlink(new)
@@ -267,8 +268,7 @@ def volume(step):
     if not os.path.isdir(source):
         source = block_device(device)
         if not run(["blkid", "-o", "value", "-s", "TYPE", source]).stdout.strip():
-            done = run(["mkfs.ext4", "-q", "-m", "0", "-L", name, source])
-            if done.returncode != 0:
+            if (done := run(["mkfs.ext4", "-q", "-m", "0", "-L", name, source])).returncode != 0:
                 raise Failed(f"the volume {device} gets no file system:{said(done.stderr)}")
             changed = True
         identity = run(["blkid", "-o", "value", "-s", "UUID", source]).stdout.strip()
@@ -286,8 +286,7 @@ def volume(step):
         if os.path.isdir(path) and os.listdir(path):
             raise Failed(f"'{path}' holds files already, which the volume {device} would hide")
         os.makedirs(path, exist_ok=True)
-        done = run(["mount", path])
-        if done.returncode != 0:
+        if (done := run(["mount", path])).returncode != 0:
             raise Failed(f"the volume {device} cannot be mounted at '{path}':{said(done.stderr)}")
         changed = True
     lost = os.path.join(path, "lost+found")
@@ -321,10 +320,8 @@ def notified(service):
 
 
 def notify(service):
-    path = notified(service)
     os.makedirs(NOTIFIED, mode=0o700, exist_ok=True)
-    with open(path, "w", encoding="ascii"):
-        pass
+    open(notified(service), "w", encoding="ascii").close()
 
 
 def systemctl(*words):
@@ -339,8 +336,8 @@ def service(step):
         systemctl("daemon-reload")
     enabled = systemctl("is-enabled", "--quiet", "--", name).returncode == 0
     if step.get("enabled", True) != enabled:
-        done = systemctl("enable" if step.get("enabled", True) else "disable", "--quiet", "--", name)
-        if done.returncode != 0:
+        verb = "enable" if step.get("enabled", True) else "disable"
+        if (done := systemctl(verb, "--quiet", "--", name)).returncode != 0:
             raise Failed(f"the service '{name}' cannot be enabled:{said(done.stderr)}")
         changed = True
     active = systemctl("is-active", "--quiet", "--", name).returncode == 0
@@ -388,8 +385,13 @@ def command(step):
 
 
 def script(step):
-    """A script of a package: its command as an argument, JSON in, JSON out; what it says on stderr goes to people."""
-    name = os.path.basename(step["name"])
+    """A script of a package: its command as an argument, JSON in, JSON out; what it says on stderr goes to people.
+
+    Services are told before it runs, for it may die after the change; where there was none that is taken back."""
+    name, before = os.path.basename(step["name"]), os.listdir(NOTIFIED) if os.path.isdir(NOTIFIED) else []
+    fresh = [one for one in step.get("notify") or () if one not in before]
+    for one in fresh:
+        notify(one)
     with tempfile.TemporaryDirectory(prefix="vetro-") as folder:
         os.chmod(folder, 0o711)
         path = os.path.join(folder, name)
@@ -399,7 +401,8 @@ def script(step):
         step = {**step, "words": [path, *([step["command"]] if step.get("command") else [])]}
         heard = []
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(words_of(step), cwd="/", **pipes) as child:
+        environment = {**os.environ, "VETRO_NOTIFIED": " ".join(before)}
+        with subprocess.Popen(words_of(step), cwd="/", env=environment, **pipes) as child:
 
             def feed():
                 try:
@@ -413,11 +416,9 @@ def script(step):
                     text = line.decode("utf-8", "replace")
                     heard.append(text)
                     del heard[:-TAIL]
-                    sys.stdout.write(text)
-                    sys.stdout.flush()
+                    print(text, end="", flush=True)
 
-            others = [threading.Thread(target=task, daemon=True) for task in (feed, follow)]
-            for other in others:
+            for other in (others := [threading.Thread(target=task, daemon=True) for task in (feed, follow)]):
                 other.start()
             output = child.stdout.read().decode("utf-8", "replace")
             status = child.wait()
@@ -429,7 +430,12 @@ def script(step):
         value = json.loads(output) if output.strip() else None
     except ValueError:
         raise Failed(f"{name} {step.get('command') or ''} wrote something else than JSON:{said(output)}") from None
-    return bool(value.get("changed")) if isinstance(value, dict) else False, value
+    answer = value if isinstance(value, dict) else {}
+    for one in fresh if not answer.get("changed") else ():
+        os.unlink(notified(one))
+    for one in answer.get("notify") or ():
+        notify(one)
+    return bool(answer.get("changed")), value
 
 
 # -- waiting -----------------------------------------------------------------------------------------------------------
@@ -476,8 +482,7 @@ KINDS = {
 
 def main():
     """Runs the steps of standard input; the exit status."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    answer = {"changed": [], "values": []}
+    here, answer = os.path.dirname(os.path.abspath(__file__)), {"changed": [], "values": []}
     for number, step in enumerate(json.load(sys.stdin)["steps"]):
         try:
             changed, value = KINDS[step["do"]](step)

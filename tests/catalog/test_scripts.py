@@ -1,0 +1,247 @@
+"""What scripts of the catalog do as root: nobody else reads their files, and links of others lead them nowhere."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import stat
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.catalog.scripts import CATALOG, script
+
+by_root = pytest.mark.skipif(os.geteuid() != 0, reason="it is done by root")
+NOBODY = pwd.getpwnam("nobody")
+
+#: What stands for programs of MariaDB: what they read is written down.
+CLIENT = """#!/bin/sh
+case "$(basename "$0") $*" in
+*dump*) echo "-- a dump" ;;
+*-BN*) cat > /dev/null; echo wp_posts ;;
+*) cat > "$STATE/loaded" ;;
+esac
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where programs are looked for first."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("mariadb", "mariadb-dump"):
+        (folder / name).write_text(CLIENT)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("STATE", str(tmp_path))
+    return folder
+
+
+@pytest.fixture
+def open_mask() -> Any:
+    """Files are for everybody unless a script says otherwise; as before afterwards."""
+    mask = os.umask(0o000)
+    yield
+    os.umask(mask)
+
+
+# -- WordPress ---------------------------------------------------------------------------------------------------------
+
+
+class Site:
+    """A site's files, which the web server may change at any time, and the script that keeps them."""
+
+    login = {"host": "db", "port": 3306, "user": "wp", "password": "correct-horse-1", "database": "wp"}
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.module = script("WordPress", "1.1.0", "content.py")
+        self.content, self.work, self.path = folder / "content", folder / "work", folder / "backup"
+        for part in self.module.PARTS:
+            (self.content / part).mkdir(parents=True)
+        monkeypatch.setattr(self.module, "CONTENT", str(self.content))
+        monkeypatch.setattr(self.module, "WORK", str(self.work))
+        monkeypatch.setattr(pwd, "getpwnam", lambda name: NOBODY)
+
+    def save(self) -> None:
+        self.module.save({"path": str(self.path), "login": self.login})
+
+    def restore(self) -> None:
+        self.module.restore({"path": str(self.path), "login": self.login})
+
+
+@pytest.fixture
+def site(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch, open_mask: None) -> Site:
+    return Site(tmp_path, monkeypatch)
+
+
+@by_root
+def test_a_site_comes_back(site: Site, tmp_path: Path) -> None:
+    uploads = site.content / "uploads"
+    (uploads / "2026" / "05").mkdir(parents=True)
+    (uploads / "2026" / "05" / "cat.png").write_text("cat")
+    (uploads / "2026" / "05" / "cat.png").chmod(0o4755)
+    os.utime(uploads / "2026" / "05" / "cat.png", (1_700_000_000, 1_700_000_000))
+    (site.content / "themes" / "debian").symlink_to("/usr/share")
+    site.save()
+    assert stat.S_IMODE(site.path.stat().st_mode) == 0o600
+    shutil.rmtree(uploads / "2026")
+    (uploads / "late").mkdir()
+    (uploads / "late" / "dog.png").write_text("dog")
+    site.restore()
+    cat = uploads / "2026" / "05" / "cat.png"
+    assert cat.read_text() == "cat" and not (uploads / "late").exists()
+    about = cat.stat()
+    assert (about.st_uid, about.st_gid) == (NOBODY.pw_uid, NOBODY.pw_gid) == (cat.parent.stat().st_uid, about.st_gid)
+    assert stat.S_IMODE(about.st_mode) == 0o755 and about.st_mtime == 1_700_000_000
+    assert os.readlink(site.content / "themes" / "debian") == "/usr/share"
+    assert "DROP TABLE `wp_posts`;" in (tmp_path / "loaded").read_text() and not site.work.exists()
+
+
+@by_root
+@pytest.mark.parametrize("place", ["uploads", "."])
+def test_a_link_in_the_place_of_a_folder_is_not_followed(site: Site, tmp_path: Path, place: str) -> None:
+    (site.content / "uploads" / "cat.png").write_text("cat")
+    site.save()
+    other = tmp_path / "other"
+    shutil.copytree(site.content, other)
+    (other / "uploads" / "kept").touch()
+    moved = site.content / place if place != "." else site.content
+    shutil.rmtree(moved)
+    moved.symlink_to(other / place if place != "." else other)
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
+        site.restore()
+    assert (other / "uploads" / "kept").exists() and (other / "uploads" / "cat.png").stat().st_uid == 0
+
+
+@by_root
+def test_links_among_the_files_are_not_followed(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The web server puts one where a file is about to be written."""
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    (site.content / "uploads" / "2026").mkdir()
+    for name in ("a", "b"):
+        (site.content / "uploads" / "2026" / name).write_text(name)
+    site.save()
+    known = os.mkdir
+
+    def raced(path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        known(path, mode, dir_fd=dir_fd)
+        if path == "2026":
+            os.symlink(secret, "2026/a", dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", raced)
+    site.restore()
+    assert secret.read_text() == "root's" and secret.stat().st_uid == 0
+    assert (site.content / "uploads" / "2026" / "b").read_text() == "b"
+    assert not [path for path in site.content.iterdir() if path.name not in site.module.PARTS]
+
+
+@by_root
+def test_where_an_archive_is_unpacked_is_for_root_alone(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.save()
+    seen: list[int] = []
+    known = tarfile.TarFile.extractall
+    monkeypatch.setattr(
+        tarfile.TarFile,
+        "extractall",
+        lambda self, path, members: (seen.append(os.stat(path).st_mode & 0o777), known(self, path, members)),
+    )
+    site.work.mkdir(mode=0o777)
+    site.restore()
+    assert seen == [0o700]
+    assert script("WordPress", "1.1.0", "content.py").WORK == "/var/lib/vetro-wordpress"
+
+
+# -- MariaDB -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+@pytest.mark.parametrize("name", ["app_a", "app_b", "app_owner", "app_restored", "app_replaced", "app\n", "mysql", "`"])
+def test_names_that_are_in_use_within_are_no_databases_of_mariadb(version: str, name: str) -> None:
+    module = script("MariaDB", version, "mariadb-node.py")
+    for command in (module.database, module.forget):
+        with pytest.raises(SystemExit, match="no database can be called"):
+            command({"name": name, "logins": []})
+
+
+def test_people_of_mariadb_are_not_called_as_applications_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("MariaDB", "1.1.0", "mariadb-node.py")
+    asked: list[str] = []
+
+    def sql(statement: str, *_: Any) -> list[list[str]]:
+        asked.append(statement)
+        return [["shop"], ["mysql"]] if statement == "SHOW DATABASES;" else []
+
+    monkeypatch.setattr(module, "sql", sql)
+    for name, why in (
+        ("shop", "of an application"),
+        ("shop_b", "of an application"),
+        ("ada\n", "nobody can be called"),
+    ):
+        with pytest.raises(SystemExit, match=why):
+            module.grant({"login": {"user": name, "password": "x" * 12}, "database": "shop", "writes": True})
+    assert {one.split()[0] for one in asked} <= {"SHOW", "SELECT"}
+    module.grant({"login": {"user": "ada", "password": "x" * 12}, "database": "shop", "writes": True})
+    assert any(one.startswith("GRANT ALL ON `shop`.* TO 'ada'") for one in asked)
+
+
+def test_nobody_else_reads_a_backup_of_mariadb(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_mask: None
+) -> None:
+    module, path = script("MariaDB", "1.1.0", "mariadb-node.py"), tmp_path / "backup"
+    monkeypatch.setattr(module, "sql", lambda statement: [["shop"]])
+    module.save({"path": str(path)})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+# -- Redis -------------------------------------------------------------------------------------------------------------
+
+
+class Redis:
+    def __init__(self, passwords: list[str]) -> None:
+        pass
+
+    def say(self, *words: Any) -> int:
+        return 7
+
+    def info(self, section: str) -> dict[str, str]:
+        return {"rdb_bgsave_in_progress": "0", "aof_rewrite_in_progress": "0", "rdb_last_bgsave_status": "ok"}
+
+
+@by_root
+def test_a_snapshot_of_redis_comes_back_through_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_mask: None
+) -> None:
+    module, data, path = script("Redis", "1.1.0", "redis-node.py"), tmp_path / "data", tmp_path / "backup"
+    for name, value in (("Redis", Redis), ("DATA", str(data))):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module.subprocess, "run", lambda *words, **more: None)
+    monkeypatch.setattr(pwd, "getpwnam", lambda name: NOBODY)
+    (data / "appendonlydir").mkdir(parents=True)
+    (data / "dump.rdb").write_bytes(b"REDIS data")
+    assert module.save({"path": str(path), "passwords": []})["keys"] == 7
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    (data / "dump.rdb").unlink()
+    (data / "dump.rdb").symlink_to(secret)
+    (data / "link").symlink_to(secret)
+    with pytest.raises(OSError, match="Too many levels"):
+        module.save({"path": str(tmp_path / "other"), "passwords": []})
+    module.restore({"path": str(path), "passwords": []})
+    assert secret.read_text() == "root's" and secret.stat().st_uid == 0
+    base = data / "appendonlydir" / "appendonly.aof.1.base.rdb"
+    assert base.read_bytes() == (data / "dump.rdb").read_bytes() == b"REDIS data"
+    assert base.stat().st_uid == (data / "dump.rdb").stat().st_uid == NOBODY.pw_uid
+    assert "seq 1 type i" in (data / "appendonlydir" / "appendonly.aof.manifest").read_text()
+
+
+# -- all of them -------------------------------------------------------------------------------------------------------
+
+
+def test_scripts_leave_it_to_steps_to_tell_services() -> None:
+    found = [path for path in CATALOG.glob("*/*/Resources/scripts/*") if "vetro-std" in path.read_text("utf-8")]
+    assert found == []
