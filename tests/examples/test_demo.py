@@ -39,7 +39,6 @@ def parts(text: str, *titles: str) -> list[str]:
 STEPS = ("1. Deploy", "2. Change", "3. Run an action", "4. What", "5. Destroy")
 
 
-@pytest.mark.campaign
 @pytest.mark.timeout(300)
 def test_the_demo_without_servers_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--record")
@@ -55,6 +54,7 @@ def test_the_demo_without_servers_says_so(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.campaign
 @pytest.mark.timeout(300)
 def test_the_demo_on_real_servers(tmp_path: Path) -> None:
     done = run(tmp_path, VETRO_IMAGES=str(real_servers().folder))

@@ -189,6 +189,7 @@ def test_ids_are_for_those_who_ask(place: Place) -> None:
     assert wide[0].split()[-1] == "id" and wide[1].split()[-1] == row["id"]
 
 
+@pytest.mark.campaign
 def test_watching_shows_what_changed_until_it_is_interrupted(place: Place) -> None:
     place.deploy()
     with place.start("env", "list", "--watch") as process:
@@ -217,6 +218,7 @@ def test_abandoned_servers_stay_unless_they_were_only_written_down(
     assert place.servers() == []
 
 
+@pytest.mark.campaign
 def test_killed_in_the_middle_and_continued(place: Place) -> None:
     with place.start(*begin(place, delay=3)) as process:
         in_the_middle(place, process)

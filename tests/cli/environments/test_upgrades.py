@@ -101,7 +101,8 @@ def parts(place: Place) -> list[str]:
     return [part["state"] for part in update.get("parts") or ()]
 
 
-@pytest.mark.parametrize("where", [pytest.param(["now", "open"], marks=pytest.mark.campaign), ["done", "now"]])
+@pytest.mark.campaign  # what the service does of it is tried in tests/server/procedures
+@pytest.mark.parametrize("where", [["now", "open"], ["done", "now"]])
 def test_who_is_killed_can_go_on_and_is_told_what_was_done(place: Place, where: list[str]) -> None:
     """The command is killed while the first, or the second, is looked at."""
     kept = set(place.processes())

@@ -50,7 +50,7 @@ METHODS = {"ext4": "layer", "btrfs": "subvolume"}
 
 #: What the disks of a test's servers are.
 LAYERS = pytest.mark.parametrize("disks", ["ext4"], indirect=True)
-BOTH = pytest.mark.parametrize("disks", METHODS, indirect=True)
+BOTH = pytest.mark.parametrize("disks", ["ext4", pytest.param("btrfs", marks=pytest.mark.campaign)], indirect=True)
 BTRFS = pytest.mark.parametrize("disks", ["btrfs"], indirect=True)
 
 
@@ -253,6 +253,7 @@ for number in (0x5000940E, 0x5000940F, 0x50009417, 0x9408, 0xD0009411, 0xC400942
     cloud.drop(OWNER, "s1")
 
 
+@pytest.mark.campaign
 @BTRFS
 def test_a_full_disk_comes_back(cloud: Any) -> None:
     push(cloud, small="")
@@ -269,6 +270,7 @@ def test_a_full_disk_comes_back(cloud: Any) -> None:
     cloud.drop(OWNER, "s1")
 
 
+@pytest.mark.campaign
 @BTRFS
 def test_a_server_that_was_left_standing_goes_on(cloud: Any) -> None:
     """Who dies in the middle of a snapshot leaves a server that stands still: the same call, or its end, mends it."""

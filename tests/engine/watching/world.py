@@ -134,7 +134,8 @@ class Run:
 
     async def _run(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
-        self.watch = Watch(lambda key, owner: self.cloud, allowed=self._allowed)  # type: ignore[arg-type, return-value]
+        cloud: Any = self.cloud
+        self.watch = Watch(lambda key, owner: cloud, allowed=self._allowed, spread=0.2)
         task = self._loop.create_task(self.watch.run())
         self._ready.set()
         while not self._over.is_set():

@@ -13,8 +13,6 @@ from vetro.server.environments.models import State as StateRow
 from vetro.server.procedures.models import Procedure
 from vetro.server.tasks.models import Event, Task
 
-pytestmark = pytest.mark.database
-
 
 def test_an_update_that_goes_well_is_kept(market: Market) -> None:
     procedure = market.guarded(market.draft(title="large"))
