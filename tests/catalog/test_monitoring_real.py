@@ -1,0 +1,214 @@
+"""Monitoring on a real server: asked, alerts told, killed, backed up, destroyed, restored, upgraded, gone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.server
+import json
+import socket
+import subprocess
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.catalog.life import action, destroy, hosts, kill
+from tests.catalog.web_client import Browser, seen
+from tests.cli.deploykit import Place
+
+CATALOG = Path(__file__).parents[2] / "catalog"
+PASSWORD = "correct-Horse-7"
+TOKEN = "T0-a-secret-address"
+
+
+class Page:
+    """The page of the monitoring, and its API."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def open(self, path: str, password: str = PASSWORD) -> str:
+        word = base64.b64encode(f"admin:{password}".encode()).decode()
+        return Browser().open(self.url + path, Authorization=f"Basic {word}")
+
+    def api(self, name: str, **words: object) -> Any:
+        return json.loads(self.open(f"api/v1/{name}?{urllib.parse.urlencode(words)}"))["data"]
+
+    def value(self, query: str) -> str | None:
+        """The only value of a query."""
+        found = self.api("query", query=query)["result"]
+        return str(found[0]["value"][1]) if len(found) == 1 else None
+
+    def checksum(self, begin: int, end: int) -> str:
+        """Of all that was measured of Redis between two moments."""
+        found = self.api("query_range", query='{job="cache"}', start=begin, end=end, step=1)["result"]
+        rows = sorted(json.dumps(one, sort_keys=True) for one in found)
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest() if rows else "nothing"
+
+
+def await_value(page: Page, query: str, wanted: str | None, patience: float = 120) -> None:
+    """Waits until a query has this value."""
+    await_that(lambda: page.value(query) == wanted, f"{query} is {wanted}", patience)
+
+
+def await_that(test: Callable[[], bool], what: str, patience: float = 120) -> None:
+    """Waits until something is so; who does not answer yet is asked again."""
+    end, error = time.monotonic() + patience, None
+    while True:
+        try:
+            if test():
+                return
+        except OSError as caught:
+            error = caught
+        assert time.monotonic() < end, f"{what}: {error}"
+        time.sleep(0.5)
+
+
+@contextmanager
+def listener(towards: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Somebody who is told of alerts: an address that the server reaches, and what came."""
+    told: list[dict[str, Any]] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == f"/{TOKEN}":
+                told.append(body)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((towards, 9))
+        own = probe.getsockname()[0]
+    with http.server.ThreadingHTTPServer((own, 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://{own}:{server.server_address[1]}/{TOKEN}", told
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def inside(place: Place, name: str, *words: str) -> None:
+    """Runs a program in a server, as its administrator does."""
+    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
+        if json.loads((folder / "server.json").read_text())["name"] == name:
+            pids = [int(pid) for pid, *_ in json.loads((folder / "running.json").read_text()).values()]
+            children = [Path(f"/proc/{pid}/task/{pid}/children").read_text().split() for pid in pids]
+            (first, *_) = [child for line in children for child in line]
+            subprocess.run(
+                ["nsenter", "-t", first, "-m", "-u", "-i", "-n", "-p", "--", *words], check=True, timeout=120
+            )
+            return
+    raise AssertionError(f"there is no server {name}")
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3000)  # dozens of commands, alerts that take a minute, on a machine that does other things
+def test_a_life(place: Place) -> None:
+    cache = ["deploy", str(CATALOG / "Redis" / "1.1.0"), "--env", "shop", "--app", "cache", "--driver", "nspawn"]
+    chosen = {"name": "cache", "password": "first-Password-1", "memory": 64, "server.flavor": "m1.tiny"}
+    place.ok(*cache, *(word for name, one in chosen.items() for word in ("--set", f"{name}={one}")))
+    chosen = {"name": "mon", "password": PASSWORD, "interval": 1, "targets": '["cache"]', "server.flavor": "m1.tiny"}
+    words = [word for name, one in chosen.items() for word in ("--set", f"{name}={one}")]
+    begun = time.monotonic()
+    place.ok("deploy", str(CATALOG / "Monitoring" / "1.0.0"), "--env", "shop", "--app", "mon", *words)
+    print(f"deployed in {time.monotonic() - begun:.1f} s")
+    address = hosts(place, "shop")["mon-1"]
+    page = Page(f"http://{address}/")
+
+    # Measured and watched, for who knows the password; what changes Prometheus is for nobody.
+    await_value(page, 'up{job="cache"}', "1")
+    await_value(page, "redis_up", "1")
+    rules = {rule["name"] for group in page.api("rules")["groups"] for rule in group["rules"]}
+    assert {"RedisDown", "TargetDown", "MonitoringDiskFull"} <= rules
+    assert "Prometheus" in page.open("graph")
+    assert seen(page.url)[0] == 401 and seen(f"{page.url}-/healthy")[0] == 200
+    with pytest.raises(OSError, match="401"):
+        page.open("graph", "wrong-Password-1")
+    for path in ("api/v1/admin/tsdb/snapshot", "api/v1//admin/tsdb/snapshot", "api/v1/%61dmin/tsdb/snapshot", "-/quit"):
+        with pytest.raises(OSError, match="403"):
+            page.open(path)
+    for port in (9090, 9093, 9094, 9100):
+        with pytest.raises(OSError), socket.create_connection((address, port), 5):
+            pass
+
+    begun = time.monotonic()
+    assert "Prometheus measures" not in place.ok("env", "deploy", "shop").output, "a second deployment changes nothing"
+    print(f"deployed again in {time.monotonic() - begun:.1f} s")
+
+    # A newer version, taken back, and taken again.
+    upgrade = ["upgrade", "shop", "--to", str(CATALOG / "Monitoring" / "1.1.0")]
+    place.ok(*upgrade, "--hold", "1h", "--settle", "0")
+    assert action(place, "shop", "mon", "listSilences") == []
+    place.ok("env", "undo", "shop", "--yes")
+    place.refused("env", "action", "shop", "listSilences", "--app", "mon")
+    await_value(page, 'up{job="cache"}', "1")
+    place.ok(*upgrade, "--no-guard")
+    await_value(page, 'up{job="cache"}', "1")
+    found = action(place, "shop", "mon", "status")
+    assert {row["state"] for row in found["targets"]} == {"up"} and len(found["targets"]) == 4, found
+    for port in (9090, 9093, 9094, 9100):
+        with pytest.raises(OSError), socket.create_connection((address, port), 5):
+            pass
+
+    with listener(address) as (webhook, told):
+        told_to = ["--set", f"webhook={webhook}"]
+        place.ok("deploy", str(CATALOG / "Monitoring" / "1.1.0"), "--env", "shop", "--app", "mon", *told_to)
+
+        # Who dies is told to people, and that it is well again.
+        kill(place, "cache-1")
+        await_value(page, 'up{job="cache"}', "0")
+        await_that(lambda: any(one["status"] == "firing" for one in told), "an alert is told", 240)
+        (alert, *_) = told[0]["alerts"]
+        assert (alert["labels"]["alertname"], alert["labels"]["job"]) == ("TargetDown", "cache"), alert
+        (row,) = action(place, "shop", "mon", "listAlerts")
+        assert (row["alert"], row["application"], row["silenced"]) == ("TargetDown", "cache", False)
+        silence = ["--arg", "alert=TargetDown", "--arg", "application=cache", "--arg", 'comment=it\'s "known"']
+        made = action(place, "shop", "mon", "silence", *silence)
+        (there,) = action(place, "shop", "mon", "listSilences")
+        assert (there["id"], there["application"], there["comment"]) == (made["id"], "cache", 'it\'s "known"')
+        await_that(lambda: bool(action(place, "shop", "mon", "listAlerts")[0]["silenced"]), "the alert is silenced")
+        place.ok("env", "action", "shop", "endSilence", "--app", "mon", "--arg", f"id={made['id']}")
+        assert action(place, "shop", "mon", "listSilences") == []
+        place.ok("env", "deploy", "shop")
+        await_value(page, 'up{job="cache"}', "1")
+        await_that(lambda: any(one["status"] == "resolved" for one in told), "the end of the alert is told", 240)
+    shown = place.ok("env", "log", "shop").output + place.ok("env", "show", "shop").output
+    assert PASSWORD not in shown and TOKEN not in shown
+
+    place.ok("env", "action", "shop", "setRetention", "--app", "mon", "--arg", "days=30")
+    await_that(lambda: page.api("status/flags")["storage.tsdb.retention.time"] == "30d", "measurements are kept longer")
+
+    # What is destroyed comes back from a backup, and from nothing else.
+    await_value(page, 'up{job="cache"}', "1")
+    time.sleep(15)
+    moment = int(time.time()) - 3
+    before = page.checksum(moment - 10, moment)
+    assert before != "nothing" and page.checksum(moment - 10, moment) == before
+    kept = action(place, "shop", "mon", "backup")
+    ruin = "systemctl stop prometheus; rm -rf /var/lib/vetro-monitoring/metrics/*; systemctl start prometheus"
+    inside(place, "mon-1", "sh", "-ec", ruin)
+    await_value(page, 'up{job="cache"}', "1")
+    assert page.checksum(moment - 10, moment) == "nothing"
+    assert action(place, "shop", "mon", "restoreBackup")["name"] == kept["name"]
+    await_value(page, 'up{job="cache"}', "1")
+    assert page.checksum(moment - 10, moment) == before
+
+    # A server that dies is told, and has what it had when it is started again.
+    kill(place, "mon-1")
+    assert "has ended by itself" in place.ok("env", "health", "shop").stdout
+    place.ok("env", "deploy", "shop")
+    await_value(page, 'up{job="cache"}', "1")
+    assert page.checksum(moment - 10, moment) == before
+    destroy(place, "shop")
