@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from tests.catalog.life import action, destroy, hosts, kill
+from tests.catalog.scripts import CATALOG
 from tests.catalog.web_client import Browser, seen
 from tests.cli.deploykit import Place
 
-CATALOG = Path(__file__).parents[2] / "catalog"
 PASSWORD = "correct-Horse-7"
 TOKEN = "T0-a-secret-address"
 
@@ -156,8 +156,9 @@ def test_a_life(place: Place) -> None:
     await_value(page, 'up{job="cache"}', "1")
     place.ok(*upgrade, "--no-guard")
     await_value(page, 'up{job="cache"}', "1")
-    found = action(place, "shop", "mon", "status")
-    assert {row["state"] for row in found["targets"]} == {"up"} and len(found["targets"]) == 4, found
+    await_value(page, "count(up == 1)", "4")
+    found = action(place, "shop", "mon", "status")["targets"]
+    assert {row["application"] for row in found if row["state"] == "up"} == {"monitoring", "cache"}, found
     for port in (9090, 9093, 9094, 9100):
         with pytest.raises(OSError), socket.create_connection((address, port), 5):
             pass
