@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.server.watch.world import app, instance, made
 from tests.server.web.test_people import text_of
+from vetro.clouds.overview import Overview
 from vetro.diagnostics import OK, WARNING, Diagnostic
 from vetro.server import setup
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.config.config import Config
 from vetro.server.config.table import SETTINGS
-from vetro.server.operations import cures, examination
+from vetro.server.environments.models import Environment
+from vetro.server.operations import cloud, cures, examination
 from vetro.server.operations.database.backup_file import ACTION
 from vetro.server.operations.doctor import checks
 from vetro.server.tasks import clock, members
@@ -209,3 +212,29 @@ def test_settings_and_findings_are_told_in_german(root: Any, browser: Browser) -
     told = client.get("/app/operation/doctor", headers=german).content.decode()
     assert "kein Worker lebt: Nichts wird bereitgestellt" in told and "Schlüssel in" in told
     assert "no worker lives" not in told
+
+
+def test_one_server_is_stopped_and_started_from_the_page_of_the_cloud(
+    ann: Any, root: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its id: another server, and an application, may have the same name."""
+    row = made(ann, app("a", instance("i", name="web")), app("web", instance("j", name="web")), name="shop")
+    ids = ["c-i", "c-j"]
+    listed = [
+        {"id": id, "name": "web", "status": status, "driver": "record", "environment": row.id, "addresses": []}
+        for id, status in zip(ids, ("ACTIVE", "SHUTOFF"), strict=True)
+    ]
+    found = Overview("cloud", "record", "because", servers=listed)
+    monkeypatch.setattr(cloud, "overview", lambda *args, **more: found)
+    client = browser(root)
+    page = client.get("/app/operation/cloud").content.decode()
+    for id, action in zip(ids, ("stop", "start"), strict=True):
+        form = page.partition(f'name="what" value="{id}"')[2].partition("</form>")[0]
+        assert f'name="action" value="{action}"' in form
+        answer = client.post(f"/app/environments/{row.id}/power", {"what": id, "action": action})
+        assert answer.status_code == 302, answer.content
+        task = Task.objects.get(kind="power")
+        (step,) = task.spec["power"]
+        assert step["action"] == action and [server["id"] for server in step["servers"]] == [id]
+        task.delete()
+        Environment.objects.filter(id=row.id).update(task_id="")
