@@ -2,6 +2,7 @@
 
 Tests of real servers need root. Without it they are left out, and the last lines of script/test list them as not run.
 Campaigns (tests marked so) take minutes each and run with VETRO_TEST_ALL=1 only, which `script/test --all` sets.
+VETRO_TEST_PART=2/6 keeps to every sixth file, the second one first: parts run on several machines, or one a night.
 A run on PostgreSQL (`script/with-postgresql`) keeps to tests that are marked ``database``, unless VETRO_TEST_ALL=1.
 Several processes share the tests by groups (see `group_of`).
 """
@@ -99,6 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out += [item for item in items if item.get_closest_marker("campaign")]
     if on_postgresql():
         left_out += [item for item in items if not item.get_closest_marker("database")]
+    left_out += of_other_parts(items)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
@@ -135,6 +137,17 @@ def on_postgresql() -> bool:
     """Whether this is the run of tests that depend on the database, on the other one."""
     everything = os.environ.get("VETRO_TEST_ALL") == "1"
     return not everything and os.environ.get("VETRO_DATABASE__URL", "").startswith("postgresql")
+
+
+def of_other_parts(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Those that are not of the part that VETRO_TEST_PART names; raises `pytest.UsageError` where that is none."""
+    named = os.environ.get("VETRO_TEST_PART", "1/1")
+    number, _, parts = named.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 0 < int(number) <= int(parts)):
+        raise pytest.UsageError(f"VETRO_TEST_PART is to be as 2/6: the second of six parts, not {named}")
+    files = sorted({item.path for item in items})
+    mine = set(files[int(number) - 1 :: int(parts)])
+    return [item for item in items if item.path not in mine]
 
 
 def group_of(item: pytest.Item) -> str:
