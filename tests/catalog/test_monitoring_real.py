@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import http.server
 import json
+import os
 import socket
 import subprocess
-import threading
+import sys
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -70,66 +70,82 @@ def await_that(test: Callable[[], bool], what: str, patience: float = 120) -> No
         time.sleep(0.5)
 
 
+#: Somebody who is told of alerts: what comes is a line of standard output each.
+LISTENER = """
+import http.server, json
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        print(json.dumps({"path": self.path, "status": body["status"], "alerts": body["alerts"]}), flush=True)
+        self.send_response(200)
+        self.end_headers()
+http.server.ThreadingHTTPServer(("127.0.0.1", 8099), Handler).serve_forever()
+"""
+
+
 @contextmanager
-def listener(towards: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Somebody who is told of alerts: an address that the server reaches, and what came."""
-    told: list[dict[str, Any]] = []
+def listener(place: Place, name: str, told: Path) -> Iterator[Callable[[str], list[dict[str, Any]]]]:
+    """Listens in the network of a server, which reaches nobody outside; gives what came with a status."""
+    with told.open("wb") as out:
+        words = ["nsenter", "-t", first_of(place, name), "-n", "--", sys.executable, "-c", LISTENER]
+        child = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL)
+    try:
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.path == f"/{TOKEN}":
-                told.append(body)
-            self.send_response(200)
-            self.end_headers()
+        def came(status: str) -> list[dict[str, Any]]:
+            rows = [json.loads(line) for line in told.read_text().splitlines()]
+            assert {row["path"] for row in rows} <= {f"/{TOKEN}"}
+            return [row for row in rows if row["status"] == status]
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
+        yield came
+    finally:
+        child.terminate()
+        child.wait()
 
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((towards, 9))
-        own = probe.getsockname()[0]
-    with http.server.ThreadingHTTPServer((own, 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://{own}:{server.server_address[1]}/{TOKEN}", told
-        finally:
-            server.shutdown()
-            thread.join()
+
+def first_of(place: Place, name: str) -> str:
+    """The number of the first process of a server: the first one that lives in namespaces of its own."""
+    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
+        if json.loads((folder / "server.json").read_text())["name"] != name:
+            continue
+        left = [str(pid) for pid, *_ in json.loads((folder / "running.json").read_text()).values()]
+        while left:
+            pid = left.pop(0)
+            if os.readlink(f"/proc/{pid}/ns/pid") != os.readlink("/proc/self/ns/pid"):
+                return pid
+            left += Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    raise AssertionError(f"there is no server {name}")
 
 
 def inside(place: Place, name: str, *words: str) -> None:
     """Runs a program in a server, as its administrator does."""
-    for folder in (place.root / "cloud" / "nspawn" / "servers").iterdir():
-        if json.loads((folder / "server.json").read_text())["name"] == name:
-            pids = [int(pid) for pid, *_ in json.loads((folder / "running.json").read_text()).values()]
-            children = [Path(f"/proc/{pid}/task/{pid}/children").read_text().split() for pid in pids]
-            (first, *_) = [child for line in children for child in line]
-            subprocess.run(
-                ["nsenter", "-t", first, "-m", "-u", "-i", "-n", "-p", "--", *words], check=True, timeout=120
-            )
-            return
-    raise AssertionError(f"there is no server {name}")
+    first = first_of(place, name)
+    assert os.readlink(f"/proc/{first}/ns/mnt") != os.readlink("/proc/self/ns/mnt"), "never on this machine"
+    subprocess.run(["nsenter", "-t", first, "-m", "-u", "-i", "-n", "-p", "--", *words], check=True, timeout=120)
+
+
+def deploy(place: Place, version: str, **more: object) -> tuple[str, Page]:
+    """A Redis and who watches it: its address, and its page."""
+    cache = ["deploy", str(CATALOG / "Redis" / "1.1.0"), "--env", "shop", "--app", "cache", "--driver", "nspawn"]
+    chosen = {"name": "cache", "password": "first-Password-1", "memory": 64, "server.flavor": "m1.tiny"}
+    place.ok(*cache, *(word for name, one in chosen.items() for word in ("--set", f"{name}={one}")))
+    chosen = {"name": "mon", "password": PASSWORD, "interval": 1, "targets": '["cache"]', "server.flavor": "m1.small"}
+    words = [word for name, one in {**chosen, **more}.items() for word in ("--set", f"{name}={one}")]
+    begun = time.monotonic()
+    place.ok("deploy", str(CATALOG / "Monitoring" / version), "--env", "shop", "--app", "mon", *words)
+    print(f"deployed in {time.monotonic() - begun:.1f} s")
+    address = hosts(place, "shop")["mon-1"]
+    page = Page(f"http://{address}/")
+    await_value(page, 'up{job="cache"}', "1")
+    await_value(page, "redis_up", "1")
+    return address, page
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3000)  # dozens of commands, alerts that take a minute, on a machine that does other things
-def test_a_life(place: Place) -> None:
-    cache = ["deploy", str(CATALOG / "Redis" / "1.1.0"), "--env", "shop", "--app", "cache", "--driver", "nspawn"]
-    chosen = {"name": "cache", "password": "first-Password-1", "memory": 64, "server.flavor": "m1.tiny"}
-    place.ok(*cache, *(word for name, one in chosen.items() for word in ("--set", f"{name}={one}")))
-    chosen = {"name": "mon", "password": PASSWORD, "interval": 1, "targets": '["cache"]', "server.flavor": "m1.tiny"}
-    words = [word for name, one in chosen.items() for word in ("--set", f"{name}={one}")]
-    begun = time.monotonic()
-    place.ok("deploy", str(CATALOG / "Monitoring" / "1.0.0"), "--env", "shop", "--app", "mon", *words)
-    print(f"deployed in {time.monotonic() - begun:.1f} s")
-    address = hosts(place, "shop")["mon-1"]
-    page = Page(f"http://{address}/")
+def test_a_page_for_who_knows_the_password(place: Place) -> None:
+    address, page = deploy(place, "1.0.0")
 
     # Measured and watched, for who knows the password; what changes Prometheus is for nobody.
-    await_value(page, 'up{job="cache"}', "1")
-    await_value(page, "redis_up", "1")
     rules = {rule["name"] for group in page.api("rules")["groups"] for rule in group["rules"]}
     assert {"RedisDown", "TargetDown", "MonitoringDiskFull"} <= rules
     assert "Prometheus" in page.open("graph")
@@ -163,15 +179,19 @@ def test_a_life(place: Place) -> None:
         with pytest.raises(OSError), socket.create_connection((address, port), 5):
             pass
 
-    with listener(address) as (webhook, told):
-        told_to = ["--set", f"webhook={webhook}"]
-        place.ok("deploy", str(CATALOG / "Monitoring" / "1.1.0"), "--env", "shop", "--app", "mon", *told_to)
+    destroy(place, "shop")
 
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3000)
+def test_who_dies_is_told_and_what_is_destroyed_comes_back(place: Place) -> None:
+    _, page = deploy(place, "1.1.0", webhook=f"http://127.0.0.1:8099/{TOKEN}")
+    with listener(place, "mon-1", place.root / "told") as told:
         # Who dies is told to people, and that it is well again.
         kill(place, "cache-1")
         await_value(page, 'up{job="cache"}', "0")
-        await_that(lambda: any(one["status"] == "firing" for one in told), "an alert is told", 240)
-        (alert, *_) = told[0]["alerts"]
+        await_that(lambda: bool(told("firing")), "an alert is told", 240)
+        (alert, *_) = told("firing")[0]["alerts"]
         assert (alert["labels"]["alertname"], alert["labels"]["job"]) == ("TargetDown", "cache"), alert
         (row,) = action(place, "shop", "mon", "listAlerts")
         assert (row["alert"], row["application"], row["silenced"]) == ("TargetDown", "cache", False)
@@ -184,7 +204,7 @@ def test_a_life(place: Place) -> None:
         assert action(place, "shop", "mon", "listSilences") == []
         place.ok("env", "deploy", "shop")
         await_value(page, 'up{job="cache"}', "1")
-        await_that(lambda: any(one["status"] == "resolved" for one in told), "the end of the alert is told", 240)
+        await_that(lambda: bool(told("resolved")), "the end of the alert is told", 240)
     shown = place.ok("env", "log", "shop").output + place.ok("env", "show", "shop").output
     assert PASSWORD not in shown and TOKEN not in shown
 

@@ -275,25 +275,32 @@ def ordinary(words, **more):
         raise Refused(f"{words[0]}: {done.stderr.decode('utf-8', 'replace').strip()[-500:]}")
 
 
-def empty(folder):
-    """A folder of measurements goes; its owner removes what is in it."""
+def clear(folder):
+    """A folder of measurements is empty; its owner removes what is in it."""
     if os.path.isdir(folder):
         ordinary(["find", folder, "-mindepth", "1", "-delete"])
+
+
+def empty(folder):
+    """A folder of measurements goes."""
+    if os.path.isdir(folder):
+        clear(folder)
         os.rmdir(folder)
 
 
 def save(given):
-    """Writes all that was measured until now to a file."""
-    made = ask(f"{PROMETHEUS}/api/v1/admin/tsdb/snapshot", method="POST", timeout=600)["data"]["name"]
-    if not _SNAPSHOT.fullmatch(made):
-        raise Refused("Prometheus calls its snapshot otherwise than it should")
-    folder = f"{DATA}/metrics/snapshots/{made}"
+    """Writes all that was measured until now to a file. Snapshots are made for this only, so none stays."""
+    snapshots = f"{DATA}/metrics/snapshots"
+    clear(snapshots)
     handle = os.open(given["path"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        ordinary(["tar", "-C", folder, "-cf", "-", "."], stdout=handle)
+        made = ask(f"{PROMETHEUS}/api/v1/admin/tsdb/snapshot", method="POST", timeout=600)["data"]["name"]
+        if not _SNAPSHOT.fullmatch(made):
+            raise Refused("Prometheus calls its snapshot otherwise than it should")
+        ordinary(["tar", "-C", f"{snapshots}/{made}", "-cf", "-", "."], stdout=handle)
     finally:
         os.close(handle)
-        ordinary(["rm", "-rf", "--", folder])
+        clear(snapshots)
     return {"changed": True}
 
 
