@@ -120,7 +120,7 @@ def inside(place: Place, name: str, *words: str) -> None:
     """Runs a program in a server, as its administrator does."""
     first = first_of(place, name)
     assert os.readlink(f"/proc/{first}/ns/mnt") != os.readlink("/proc/self/ns/mnt"), "never on this machine"
-    subprocess.run(["nsenter", "-t", first, "-m", "-u", "-i", "-n", "-p", "--", *words], check=True, timeout=120)
+    subprocess.run(["nsenter", "-t", first, "-U", "-m", "-u", "-i", "-n", "-p", "--", *words], check=True, timeout=120)
 
 
 def deploy(place: Place, version: str, **more: object) -> tuple[str, Page]:
