@@ -184,7 +184,7 @@ def test_a_page_for_who_knows_the_password(place: Place) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3000)
-def test_who_dies_is_told_and_what_is_destroyed_comes_back(place: Place) -> None:
+def test_who_dies_is_told(place: Place) -> None:
     _, page = deploy(place, "1.1.0", webhook=f"http://127.0.0.1:8099/{TOKEN}")
     with listener(place, "mon-1", place.root / "told") as told:
         # Who dies is told to people, and that it is well again.
@@ -208,6 +208,13 @@ def test_who_dies_is_told_and_what_is_destroyed_comes_back(place: Place) -> None
     shown = place.ok("env", "log", "shop").output + place.ok("env", "show", "shop").output
     assert PASSWORD not in shown and TOKEN not in shown
 
+    destroy(place, "shop")
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3000)
+def test_what_is_destroyed_comes_back(place: Place) -> None:
+    _, page = deploy(place, "1.1.0")
     place.ok("env", "action", "shop", "setRetention", "--app", "mon", "--arg", "days=30")
     await_that(lambda: page.api("status/flags")["storage.tsdb.retention.time"] == "30d", "measurements are kept longer")
 
