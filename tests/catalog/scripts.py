@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 CATALOG = Path(__file__).parents[2] / "catalog"
@@ -12,8 +12,8 @@ CATALOG = Path(__file__).parents[2] / "catalog"
 def script(application: str, version: str, name: str) -> Any:
     """A script, loaded anew."""
     path = CATALOG / application / version / "Resources" / "scripts" / name
-    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType(path.stem.replace("-", "_"))
+    module.__file__ = str(path)
+    # Nothing compiled is left beside it: what lies in a package's folder is of the package.
+    exec(compile(path.read_bytes(), str(path), "exec"), vars(module))
     return module
