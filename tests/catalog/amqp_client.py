@@ -157,10 +157,16 @@ def connected(hosts: list[str], login: dict[str, str], patience: float = 60) -> 
         time.sleep(0.2)
 
 
-def messages(hosts: list[str], login: dict[str, str], queue: str) -> list[bytes]:
-    """All messages of a queue, which it has no more then."""
-    with connected(hosts, login) as client:
-        found = []
-        while (message := client.take(queue)) is not None:
-            found.append(message)
-        return found
+def messages(hosts: list[str], login: dict[str, str], queue: str, patience: float = 60) -> list[bytes]:
+    """All messages of a queue, which it has no more then. A queue that looks for another leader is asked again."""
+    end, found = time.monotonic() + patience, list[bytes]()
+    while True:
+        try:
+            with connected(hosts, login) as client:
+                while (message := client.take(queue)) is not None:
+                    found.append(message)
+                return found
+        except Refused as error:
+            if "INTERNAL_ERROR" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.5)
