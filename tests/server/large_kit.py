@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import socket
 import time
 from pathlib import Path
 from typing import Any
 
 from vetro.server.config.address import RUN
 from vetro.server.http import large_process
-from vetro.server.http.large_transfer import Answer, address
+from vetro.server.http.large_transfer import Answer
 
 
 def answer(environ: dict[str, Any]) -> Answer:
@@ -36,8 +36,5 @@ def answer(environ: dict[str, Any]) -> Answer:
 
 
 if __name__ == "__main__":
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        with address(Path(os.environ[RUN])) as path:
-            listening.bind(path)
-        listening.listen(64)
+    with contextlib.closing(large_process.listen(Path(os.environ[RUN]))) as listening:
         large_process.Server(listening, lambda: answer).run()

@@ -7,6 +7,7 @@ such copy at a time. The application is loaded with the first large request: mos
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import logging
@@ -187,12 +188,10 @@ def _load() -> Callable[[dict[str, Any]], Answer]:
     return application.answer
 
 
-def main() -> None:
-    """Answers until SIGTERM."""
-    die_with_parent()
-    os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)  # requests are counted where they arrive
-    folder = Path(os.environ[RUN])
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+def listen(folder: Path) -> socket.socket:
+    """A listening socket in the folder of a run, under the name where clients look for it. Raises `OSError`."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
         with address(folder) as path:
             new = Path(path + ".new")
             new.unlink(missing_ok=True)  # of one that was killed
@@ -200,6 +199,17 @@ def main() -> None:
             new.chmod(0o600)
             listening.listen(64)
             new.rename(path)  # who finds the name reaches it
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def main() -> None:
+    """Answers until SIGTERM."""
+    die_with_parent()
+    os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)  # requests are counted where they arrive
+    with contextlib.closing(listen(Path(os.environ[RUN]))) as listening:
         Server(listening, _load).run()
 
 
