@@ -153,7 +153,9 @@ def test_a_password_that_is_another_one_is_set(broker: Broker, node: Any) -> Non
     assert node.same("another-Password", broker.users["shop"]["password_hash"])
 
 
-@pytest.mark.parametrize("name", ["shop_a", "Shop", "shop\n", "../users", "/", "", "a b", "--vhost"])
+@pytest.mark.parametrize(
+    "name", ["shop_a", "vetro_admin", "vetro_x", "guest", "Shop", "shop\n", "../users", "/", "", "a b", "--vhost"]
+)
 def test_names_of_virtual_hosts_that_are_none(broker: Broker, node: Any, name: str) -> None:
     for command in (node.host, node.drop):
         with pytest.raises(SystemExit, match="no virtual host"):
@@ -161,7 +163,7 @@ def test_names_of_virtual_hosts_that_are_none(broker: Broker, node: Any, name: s
     assert broker.changes == [] and broker.programs == []
 
 
-@pytest.mark.parametrize("name", ["vetro_admin", "shop", "shop_b", "Ada", "ada\n"])
+@pytest.mark.parametrize("name", ["vetro_admin", "vetro_x", "guest", "shop", "shop_b", "Ada", "ada\n"])
 def test_people_do_not_take_names_of_others(broker: Broker, node: Any, name: str) -> None:
     broker.hosts.append("shop")
     with pytest.raises(SystemExit, match="nobody can be called"):

@@ -159,7 +159,9 @@ def test_where_an_archive_is_unpacked_is_for_root_alone(site: Site, monkeypatch:
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
-@pytest.mark.parametrize("name", ["app_a", "app_b", "app_owner", "app_restored", "app_replaced", "app\n", "mysql", "`"])
+@pytest.mark.parametrize(
+    "name", ["app_a", "app_b", "app_owner", "app_restored", "app_replaced", "app\n", "mysql", "vetro_replication", "`"]
+)
 def test_names_that_are_in_use_within_are_no_databases_of_mariadb(version: str, name: str) -> None:
     module = script("MariaDB", version, "mariadb-node.py")
     for command in (module.database, module.forget):
@@ -181,6 +183,7 @@ def test_people_of_mariadb_are_not_called_as_applications_are(monkeypatch: pytes
         ("shop_b", "of an application"),
         ("ada\n", "nobody can be called"),
     ):
+        ("vetro_replication", "nobody can be called"),
         with pytest.raises(SystemExit, match=why):
             module.grant({"login": {"user": name, "password": "x" * 12}, "database": "shop", "writes": True})
     assert {one.split()[0] for one in asked} <= {"SHOW", "SELECT"}

@@ -19,8 +19,8 @@ import time
 MARK = "/var/lib/mysql/vetro-member"
 ROLE = "/etc/mysql/mariadb.conf.d/91-vetro-role.cnf"
 SYSTEM = {"information_schema", "performance_schema", "mysql", "sys"}
-#: What names of databases do not end with: logins of owners have them.
-_TAKEN = re.compile(r".*_(a|b|owner|restored|replaced)")
+#: What databases are not called: the logins of Vetro begin so, those of owners and databases under way end so.
+_TAKEN = re.compile(r"vetro_.*|.*_(a|b|owner|restored|replaced)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 #: Seconds for which a demotion waits for replicas.
 PATIENCE = 20
@@ -270,7 +270,7 @@ def users(given):
 
 def grant(given):
     """A person may use a database."""
-    if not _NAME.fullmatch(given["login"]["user"]):
+    if not _NAME.fullmatch(given["login"]["user"]) or given["login"]["user"].startswith("vetro_"):
         raise SystemExit(f"nobody can be called '{given['login']['user']}'")
     for name in databases():
         if given["login"]["user"] in owners(name) | {name, f"{name}_a", f"{name}_b"}:

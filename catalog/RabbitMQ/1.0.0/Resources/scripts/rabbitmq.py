@@ -23,6 +23,8 @@ PROGRAMS = "/usr/lib/rabbitmq/bin"
 HOME = "/var/lib/rabbitmq"
 ALL = {"configure": ".*", "write": ".*", "read": ".*"}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+#: What neither applications nor people are called: Vetro, RabbitMQ itself, and logins of applications are.
+_TAKEN = re.compile(r"vetro_.*|guest|.*_[ab]")
 _NODE = re.compile(r"rabbit@[a-z][a-z0-9-]{0,60}")
 
 
@@ -94,7 +96,7 @@ def program(name, *words):
 
 def named(name):
     """A name of a virtual host that is an application's. Raises `SystemExit` for another one."""
-    if not _NAME.fullmatch(name) or re.fullmatch(".*_[ab]", name):
+    if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
         raise SystemExit(f"no virtual host can be called '{name}'")
     return name
 

@@ -27,6 +27,8 @@ READ = {"configure": "", "write": "", "read": ".*"}
 SAVED = ("exchanges", "queues", "bindings", "policies", "parameters", "permissions", "topic_permissions")
 FORMAT = "vetro-rabbitmq-1"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+#: What neither applications nor people are called: Vetro, RabbitMQ itself, and logins of applications are.
+_TAKEN = re.compile(r"vetro_.*|guest|.*_[ab]")
 _NODE = re.compile(r"rabbit@[a-z][a-z0-9-]{0,60}")
 
 
@@ -98,7 +100,7 @@ def program(name, *words):
 
 def named(name):
     """A name of a virtual host that is an application's. Raises `SystemExit` for another one."""
-    if not _NAME.fullmatch(name) or re.fullmatch(".*_[ab]", name):
+    if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
         raise SystemExit(f"no virtual host can be called '{name}'")
     return name
 
@@ -258,7 +260,7 @@ def grant(given):
     """A person may use a virtual host."""
     api, user = Api(given["admin"]), given["login"]["user"]
     there = hosts(api)
-    if not _NAME.fullmatch(user) or user in {given["admin"]["user"], *there} or re.fullmatch(".*_[ab]", user):
+    if not _NAME.fullmatch(user) or _TAKEN.fullmatch(user) or user in {given["admin"]["user"], *there}:
         raise SystemExit(f"nobody can be called '{user}'")
     if given["host"] not in there:
         raise SystemExit(f"there is no virtual host '{given['host']}', only {', '.join(sorted(there)) or 'none'}")
