@@ -146,6 +146,24 @@ def test_a_virtual_host_belongs_to_its_logins_and_to_nobody_else(broker: Broker,
     assert {*broker.users} == {"vetro_admin"} and broker.hosts == ["/"]
 
 
+@pytest.mark.parametrize("user", ["vetro_admin", "news", "shop_c", "guest"])
+def test_whoever_is_no_login_of_a_virtual_host_does_not_get_it(broker: Broker, node: Any, user: str) -> None:
+    with pytest.raises(SystemExit, match=f"'{user}' is no login of the virtual host 'shop'"):
+        node.host({**GIVEN, "name": "shop", "logins": [*LOGINS, {"user": user, "password": "x" * 12}]})
+    assert broker.changes == [] and broker.programs == []
+
+
+@pytest.mark.parametrize("person", ["shop", "shop_a", "shop_b"])
+def test_people_become_no_logins_of_applications(broker: Broker, node: Any, person: str) -> None:
+    """Somebody was called so before the virtual host was made: neither do they get it, nor do they go with it."""
+    broker.put("users", person, {"password": "person-Password", "tags": "management"})
+    with pytest.raises(SystemExit, match=f"a person '{person}', who would get the virtual host 'shop'"):
+        node.host({**GIVEN, "name": "shop", "logins": LOGINS[:1]})
+    assert broker.programs == [] and node.same("person-Password", broker.users[person]["password_hash"])
+    node.drop({**GIVEN, "name": "shop"})
+    assert person in broker.users
+
+
 def test_a_password_that_is_another_one_is_set(broker: Broker, node: Any) -> None:
     node.host({**GIVEN, "name": "shop", "logins": LOGINS[:1]})
     other = {**LOGINS[0], "password": "another-Password"}

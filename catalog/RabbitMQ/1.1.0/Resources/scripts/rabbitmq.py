@@ -213,15 +213,25 @@ def make(name):
     program("rabbitmqctl", "add_vhost", name, "--default-queue-type", "quorum")
 
 
+def logins_of(name):
+    """The names that logins of the owner of a virtual host may have."""
+    return {name, f"{name}_a", f"{name}_b"}
+
+
 def owners(api, name):
-    """Users by which an application has its virtual host."""
-    pattern = re.compile(re.escape(name) + "(_[ab])?")
-    return {one["name"] for one in api.ask("GET", "users", query="?columns=name") if pattern.fullmatch(one["name"])}
+    """Users by which an application has its virtual host. Who has a tag is a person."""
+    found = api.ask("GET", "users", query="?columns=name,tags")
+    return {one["name"] for one in found if one["name"] in logins_of(name) and not one["tags"]}
 
 
 def host(given):
     """A virtual host is there, and belongs to these logins and no other ones that it had."""
     api, name, logins = Api(given["admin"]), named(given["name"]), given["logins"]
+    if wrong := sorted({login["user"] for login in logins} - logins_of(name)):
+        raise SystemExit(f"'{wrong[0]}' is no login of the virtual host '{name}'")
+    there = {one["name"] for one in api.ask("GET", "users", query="?columns=name")}
+    if people := sorted(there & logins_of(name) - owners(api, name)):
+        raise SystemExit(f"there is a person '{people[0]}', who would get the virtual host '{name}': nothing changed")
     changed = name not in hosts(api)
     if changed:
         make(name)
