@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import stat
 import tarfile
@@ -182,13 +183,69 @@ def test_people_of_mariadb_are_not_called_as_applications_are(monkeypatch: pytes
         ("shop", "of an application"),
         ("shop_b", "of an application"),
         ("ada\n", "nobody can be called"),
-    ):
         ("vetro_replication", "nobody can be called"),
+    ):
         with pytest.raises(SystemExit, match=why):
             module.grant({"login": {"user": name, "password": "x" * 12}, "database": "shop", "writes": True})
     assert {one.split()[0] for one in asked} <= {"SHOW", "SELECT"}
     module.grant({"login": {"user": "ada", "password": "x" * 12}, "database": "shop", "writes": True})
     assert any(one.startswith("GRANT ALL ON `shop`.* TO 'ada'") for one in asked)
+
+
+class Accounts:
+    """Databases and users of MariaDB, as statements of its script change them."""
+
+    def __init__(self, databases: set[str], users: set[str]) -> None:
+        self.databases, self.users, self.done = databases, users, list[str]()
+
+    def sql(self, statement: str, *_: Any) -> list[list[str]]:
+        words = re.split(r"[ `'@;]+", statement)
+        if statement == "SHOW DATABASES;":
+            return [[name] for name in self.databases]
+        if statement == "SELECT User FROM mysql.user;":
+            return [[name] for name in self.users]
+        if statement.startswith(("CREATE", "DROP")):
+            verb, kind, name = words[0], words[1], words[4] if words[2] == "IF" else words[2]
+            self.done.append(f"{verb} {kind} {name}")
+            there = self.databases if kind == "DATABASE" else self.users
+            there.add(name) if verb == "CREATE" else there.discard(name)
+        return []
+
+
+SHOP = {"name": "shop", "logins": [{"user": "shop", "password": "x" * 12}], "applications": []}
+
+
+@pytest.mark.parametrize("user", ["shop", "shop_a", "shop_b"])
+def test_a_user_who_is_there_already_gets_no_database_of_mariadb(monkeypatch: pytest.MonkeyPatch, user: str) -> None:
+    module, there = script("MariaDB", "1.1.0", "mariadb-node.py"), Accounts(set(), {user, "root"})
+    monkeypatch.setattr(module, "sql", there.sql)
+    with pytest.raises(SystemExit, match=f"a user '{user}', who would get the database 'shop'"):
+        module.database(SHOP)
+    assert there.done == []
+    # The application's own are there already where a database was lost, such as by its own hand.
+    module.database({**SHOP, "applications": [user]})
+    assert there.databases == {"shop"} and there.users == {"shop", "root"}
+
+
+def test_whoever_is_no_login_of_a_database_of_mariadb_does_not_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, there = script("MariaDB", "1.1.0", "mariadb-node.py"), Accounts({"shop"}, {"root"})
+    monkeypatch.setattr(module, "sql", there.sql)
+    for user in ("root", "news", "shop_c"):
+        with pytest.raises(SystemExit, match=f"'{user}' is no login of the database 'shop'"):
+            module.database({**SHOP, "logins": [{"user": user, "password": "x" * 12}]})
+    assert there.done == []
+
+
+def test_logins_go_before_their_database_of_mariadb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login may make its database again: one that is left would find it empty, and nobody would know."""
+    module, there = (
+        script("MariaDB", "1.1.0", "mariadb-node.py"),
+        Accounts({"shop", "news"}, {"shop", "shop_a", "news"}),
+    )
+    monkeypatch.setattr(module, "sql", there.sql)
+    module.forget({"name": "shop"})
+    assert sorted(there.done[:2]) == ["DROP USER shop", "DROP USER shop_a"]
+    assert there.done[2:] == ["DROP DATABASE shop"] and (there.databases, there.users) == ({"news"}, {"news"})
 
 
 def test_nobody_else_reads_a_backup_of_mariadb(

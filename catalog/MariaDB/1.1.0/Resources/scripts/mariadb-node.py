@@ -217,11 +217,21 @@ def named(name):
     return name
 
 
+def logins_of(name):
+    """The names that logins of the owner of a database may have."""
+    return {name, f"{name}_a", f"{name}_b"}
+
+
 def database(given):
-    """A database is there, and belongs to these logins and no other ones that it had."""
+    """A database is there, and belongs to these logins and no other ones that it had. Whoever has such a name without
+    being an application's, ``applications``, does not come by a database in this way."""
     name, logins = named(given["name"]), given["logins"]
+    if wrong := sorted({login["user"] for login in logins} - logins_of(name)):
+        raise SystemExit(f"'{wrong[0]}' is no login of the database '{name}'")
     changed = name not in databases()
     if changed:
+        if others := sorted(owners(name) - {*given["applications"]}):
+            raise SystemExit(f"there is a user '{others[0]}', who would get the database '{name}': nothing is changed")
         sql(f"CREATE DATABASE `{name}`;")
     pattern = name.replace("_", "\\_")
     for login in logins:
@@ -235,7 +245,7 @@ def database(given):
 
 def owners(name):
     """Users by which an application has its database."""
-    return {user for (user,) in sql("SELECT User FROM mysql.user;") if re.fullmatch(re.escape(name) + "(_[ab])?", user)}
+    return {user for (user,) in sql("SELECT User FROM mysql.user;")} & logins_of(name)
 
 
 def drop(user):
@@ -246,11 +256,11 @@ def drop(user):
 
 
 def forget(given):
-    """A database goes with all that is in it, and its logins."""
+    """A database goes with all that is in it, and its logins: these first, for they may make it again."""
     name = named(given["name"])
-    sql(f"DROP DATABASE IF EXISTS `{name}`;")
     for user in owners(name):
         drop(user)
+    sql(f"DROP DATABASE IF EXISTS `{name}`;")
     return {"changed": True}
 
 
@@ -273,7 +283,7 @@ def grant(given):
     if not _NAME.fullmatch(given["login"]["user"]) or given["login"]["user"].startswith("vetro_"):
         raise SystemExit(f"nobody can be called '{given['login']['user']}'")
     for name in databases():
-        if given["login"]["user"] in owners(name) | {name, f"{name}_a", f"{name}_b"}:
+        if given["login"]["user"] in logins_of(name):
             raise SystemExit(f"'{given['login']['user']}' is the user of an application, that of the database '{name}'")
     if given["database"] not in databases():
         raise SystemExit(f"there is no database '{given['database']}', only {', '.join(databases()) or 'none'}")
