@@ -207,25 +207,46 @@ def test_people(broker: Broker, node: Any) -> None:
 
 
 def test_a_backup_is_for_nobody_else_and_brings_no_user_back(broker: Broker, node: Any, tmp_path: Path) -> None:
-    node.host({**GIVEN, "name": "shop", "logins": LOGINS})
-    broker.definitions = {"queues": [{"name": "work", "vhost": "shop"}], "global_parameters": [{"name": "cluster_id"}]}
+    node.host({**GIVEN, "name": "shop", "logins": LOGINS[:1]})
+    node.grant({**GIVEN, "login": {"user": "ada", "password": "ada-Password-1"}, "host": "shop", "writes": True})
+    work = {"name": "work", "vhost": "shop"}
+    broker.definitions = {"queues": [work], "global_parameters": [{"name": "cluster_id"}]}
     path = tmp_path / "one"
     assert node.save({**GIVEN, "path": str(path)})["queues"] == 1
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     text = path.read_text()
-    assert "password" not in text and "vetro_admin" not in text and "cluster_id" not in text
-    node.host({**GIVEN, "name": "shop", "logins": LOGINS[1:]})
-    broker.hosts.remove("shop")
-    node.restore({**GIVEN, "path": str(path)})
-    assert broker.hosts == ["/", "shop"] and broker.imported["queues"] == [{"name": "work", "vhost": "shop"}]
-    assert [one["user"] for one in broker.imported["permissions"]] == ["shop_a"] and "users" not in broker.imported
+    assert not [word for word in ("password", "vetro_admin", "cluster_id", "ada", "permissions") if word in text]
+    node.drop({**GIVEN, "name": "shop"})
+    node.revoke({**GIVEN, "user": "ada"})
+    accounts = [{"name": "shop", "logins": LOGINS[1:]}]
+    done = node.restore({**GIVEN, "path": str(path), "accounts": accounts})
+    assert done == {"changed": True, "queues": 1, "hosts": ["shop"], "left": []}
+    assert broker.hosts == ["/", "shop"] and broker.imported["queues"] == [work]
+    assert {*broker.imported} == {*node.SAVED} and not {"users", "permissions"} & {*broker.imported}
+    assert {*broker.users} == {"vetro_admin", "shop_a"} and {*broker.rights} == {("shop", "shop_a")}
+
+
+def test_what_is_no_applications_now_stays_in_the_backup(
+    broker: Broker, node: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Virtual hosts of applications that were removed do not come back, nor does anybody by rights of the file."""
+    rows = [{"name": "work", "vhost": host} for host in ("/", "old", "shop")]
+    rights = [{"user": "eve", "vhost": "shop", "configure": ".*", "write": ".*", "read": ".*"}]
+    saved = {"queues": rows, "permissions": rights, "users": [{"name": "eve"}], "policies": [{"vhost": "old"}]}
+    path = tmp_path / "one"
+    path.write_text(json.dumps({"format": node.FORMAT, "hosts": ["/", "old", "shop"], "definitions": saved}))
+    accounts = [{"name": "shop", "logins": LOGINS[:1]}, {"name": "late", "logins": []}]
+    done = node.restore({**GIVEN, "path": str(path), "accounts": accounts})
+    assert (done["hosts"], done["left"]) == (["shop"], ["old"]) and broker.hosts == ["/", "shop"]
+    assert "no application's: the virtual hosts old" in capsys.readouterr().err
+    assert {key: value for key, value in broker.imported.items() if value} == {"queues": [rows[2]]}
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"format": "other"}', "\x00\xff"])
 def test_a_file_that_is_no_backup(broker: Broker, node: Any, tmp_path: Path, text: str) -> None:
     (tmp_path / "one").write_text(text)
     with pytest.raises(SystemExit, match="no whole backup"):
-        node.restore({**GIVEN, "path": str(tmp_path / "one")})
+        node.restore({**GIVEN, "path": str(tmp_path / "one"), "accounts": []})
     assert broker.imported == {}
 
 

@@ -23,8 +23,8 @@ PROGRAMS = "/usr/lib/rabbitmq/bin"
 HOME = "/var/lib/rabbitmq"
 ALL = {"configure": ".*", "write": ".*", "read": ".*"}
 READ = {"configure": "", "write": "", "read": ".*"}
-#: What is in a backup. Users are not: whoever was removed does not come back, and passwords are those of now.
-SAVED = ("exchanges", "queues", "bindings", "policies", "parameters", "permissions", "topic_permissions")
+#: What is in a backup. Who may use it is not: whoever was removed does not come back, and passwords are those of now.
+SAVED = ("exchanges", "queues", "bindings", "policies", "parameters")
 FORMAT = "vetro-rabbitmq-1"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 #: What neither applications nor people are called: Vetro, RabbitMQ itself, and logins of applications are.
@@ -291,13 +291,11 @@ def revoke(given):
 
 
 def save(given):
-    """Writes what clients declared to a file, which nobody else reads: no messages, and no users."""
+    """Writes what clients declared to a file, which nobody else reads: no messages, no users, and no rights of them."""
     os.umask(0o077)
     api = Api(given["admin"])
     now = api.ask("GET", "definitions")
     saved = {key: now.get(key, []) for key in SAVED}
-    for key in ("permissions", "topic_permissions"):
-        saved[key] = [one for one in saved[key] if one["user"] != given["admin"]["user"]]
     names = sorted(hosts(api))
     with open(given["path"], "w", encoding="utf-8") as out:
         json.dump({"format": FORMAT, "hosts": names, "definitions": saved}, out, sort_keys=True)
@@ -305,7 +303,8 @@ def save(given):
 
 
 def restore(given):
-    """What is in the file is there again. What was declared later stays, and so do all messages."""
+    """What is in the file of virtual hosts of applications, ``accounts``, is there again, and belongs to their logins.
+    What was declared later stays, and so do all messages. ``left`` are virtual hosts that are no application's now."""
     try:
         with open(given["path"], encoding="utf-8") as file:
             saved = json.load(file)
@@ -314,14 +313,16 @@ def restore(given):
         whole = False
     if not whole:
         raise SystemExit("the file is no whole backup of RabbitMQ")
-    api, body = Api(given["admin"]), saved["definitions"]
-    for name in set(saved["hosts"]) - hosts(api):
-        make(named(name))
-    there = {one["name"] for one in api.ask("GET", "users", query="?columns=name")}
-    for key in ("permissions", "topic_permissions"):
-        body[key] = [one for one in body[key] if one["user"] in there]
-    api.ask("POST", "definitions", body=body)
-    return {"changed": True, "queues": len(body["queues"]), "hosts": saved["hosts"]}
+    wanted = {one["name"]: one for one in given["accounts"] if one["name"] in saved["hosts"]}
+    for one in wanted.values():
+        host({**given, **one})
+    found = saved["definitions"]
+    body = {key: [row for row in found.get(key, []) if row.get("vhost") in wanted] for key in SAVED}
+    Api(given["admin"]).ask("POST", "definitions", body=body)
+    left = sorted({*saved["hosts"]} - {*wanted, "/"})
+    if left:
+        print(f"not restored, for they are no application's: the virtual hosts {', '.join(left)}", file=sys.stderr)
+    return {"changed": True, "queues": len(body["queues"]), "hosts": sorted(wanted), "left": left}
 
 
 # -- how it is ---------------------------------------------------------------------------------------------------------
