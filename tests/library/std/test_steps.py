@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tarfile
@@ -58,6 +59,7 @@ class Server:
         text = (SCRIPTS / "steps.py").read_text("utf-8")
         self.program = folder / "steps.py"
         text = text.replace('"/var/lib/vetro-std/notified"', repr(str(folder / "notified")))
+        text = text.replace('"/etc/fstab', f'"{folder}/fstab')
         self.program.write_text(text.replace("SETTLED = 1.0", "SETTLED = 0.05"))
         spec = importlib.util.spec_from_file_location("steps", self.program)
         assert spec is not None and spec.loader is not None
@@ -124,6 +126,54 @@ def test_a_link_is_replaced_and_not_followed(server: Server) -> None:
     path.symlink_to(secret)
     server.ok({"do": "file", "path": str(path), "text": "mine", **ME})
     assert not path.is_symlink() and path.read_text() == "mine" and secret.read_text() == "untouched"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "dangling link", "link to a pipe"])
+def test_what_is_no_file_is_replaced_without_being_read(server: Server, kind: str) -> None:
+    """Whoever owns the folder put there what would keep a reader waiting for ever."""
+    path, pipe = server.folder / "it.conf", server.folder / "pipe"
+    os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as bound:
+        if kind == "pipe":
+            pipe.rename(path)
+        elif kind == "socket":
+            bound.bind(str(path))
+        else:
+            path.symlink_to(pipe if kind == "link to a pipe" else server.folder / "nowhere")
+        step = {"do": "file", "path": str(path), "text": "mine", **ME}
+        assert server.ok(step)["changed"] == [0]
+    assert stat.S_ISREG(path.lstat().st_mode) and path.read_text() == "mine"
+    assert server.ok(step)["changed"] == [] and not (server.folder / "nowhere").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="devices are made by root")
+def test_a_device_is_replaced_without_being_read(server: Server) -> None:
+    path = server.folder / "it.conf"
+    os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # zeros without end
+    server.ok({"do": "file", "path": str(path), "text": "mine", **ME})
+    assert stat.S_ISREG(path.lstat().st_mode) and path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("found", ["empty", "full", "link", "nothing"])
+def test_a_volume_is_mounted_whatever_fsck_left_on_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch, found: str
+) -> None:
+    path, lost, table = server.folder / "data", server.folder / "data" / "lost+found", server.folder / "fstab"
+    path.mkdir()
+    table.write_text("")
+    (server.folder / "volumes" / "vdb").mkdir(parents=True)
+    monkeypatch.setattr(server.module, "VOLUMES", str(server.folder / "volumes"))
+    monkeypatch.setattr(server.module, "bound", lambda path: True)
+    if found == "link":
+        lost.symlink_to(server.folder / "volumes" / "vdb")
+    elif found != "nothing":
+        lost.mkdir()
+    if found == "full":
+        (lost / "#12").touch()
+    step = {"do": "volume", "device": "/dev/vdb", "path": str(path)}
+    assert server.ok(step)["changed"] == [0] and server.ok(step)["changed"] == []
+    assert os.path.lexists(lost) == (found in ("full", "link")) and str(path) in table.read_text()
+    assert (server.folder / "volumes" / "vdb").is_dir()
 
 
 @pytest.mark.parametrize("path", ["etc/x", "/etc/../x", "/etc/x\0y"])

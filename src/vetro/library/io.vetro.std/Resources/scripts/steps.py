@@ -8,6 +8,8 @@ given comes as data and goes to programs as words; no shell reads it, unless the
 """
 
 import base64
+import contextlib
+import errno
 import grp
 import hashlib
 import io
@@ -127,15 +129,16 @@ def file(step):
     path, mode, (uid, gid) = place_of(step), int(step.get("mode") or "0644", 8), owner_of(step)
     data = base64.b64decode(step["base64"]) if "base64" in step else step["text"].encode()
     try:
-        now = os.lstat(path)
-        with open(path, "rb") as there:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as there:
+            now = os.fstat(there.fileno())  # links, pipes and devices are replaced without being read
             same = stat.S_ISREG(now.st_mode) and there.read(len(data) + 1) == data
         if same and (stat.S_IMODE(now.st_mode), now.st_uid, now.st_gid) == (mode, uid, gid):
             return False, None
-    except FileNotFoundError:
-        pass
     except IsADirectoryError:
         raise Failed(f"'{path}' is a folder") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+            raise
     os.makedirs(os.path.dirname(path), exist_ok=True)
     handle, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".vetro-")
     try:
@@ -289,9 +292,8 @@ def volume(step):
         if (done := run(["mount", path])).returncode != 0:
             raise Failed(f"the volume {device} cannot be mounted at '{path}':{said(done.stderr)}")
         changed = True
-    lost = os.path.join(path, "lost+found")
-    if os.path.isdir(lost):
-        os.rmdir(lost)  # programs that want an empty folder refuse it; fsck makes another one
+    with contextlib.suppress(OSError):  # programs that want an empty folder refuse it; fsck makes another one
+        os.rmdir(os.path.join(path, "lost+found"))
     return changed, None
 
 
@@ -405,11 +407,8 @@ def script(step):
         with subprocess.Popen(words_of(step), cwd="/", env=environment, **pipes) as child:
 
             def feed():
-                try:
-                    with child.stdin:
-                        child.stdin.write(json.dumps(step.get("input")).encode())
-                except BrokenPipeError:
-                    pass  # it does not read its input
+                with contextlib.suppress(BrokenPipeError), child.stdin:  # it need not read its input
+                    child.stdin.write(json.dumps(step.get("input")).encode())
 
             def follow():
                 for line in child.stderr:
