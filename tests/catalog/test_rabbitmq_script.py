@@ -251,7 +251,7 @@ def test_a_file_that_is_no_backup(broker: Broker, node: Any, tmp_path: Path, tex
 
 
 def test_a_member_takes_what_queues_of_the_cluster_hold(broker: Broker, node: Any) -> None:
-    broker.queues = [{"name": "work", "type": "quorum", "members": ["rabbit@mq-1"]}]
+    broker.queues = [{"name": "work", "vhost": "shop", "type": "quorum", "members": ["rabbit@mq-1"]}]
     assert node.member(GIVEN) == {"changed": False} and broker.programs == []
     broker.nodes["rabbit@mq-2"] = True
     assert node.member({**GIVEN, "node": "rabbit@mq-2"}) == {"changed": True}
@@ -263,13 +263,66 @@ def test_a_member_takes_what_queues_of_the_cluster_hold(broker: Broker, node: An
         node.member({**GIVEN, "first": "rabbit@other-1"})
 
 
+def test_a_member_does_not_wait_for_queues_that_come_later(
+    broker: Broker, node: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client declares one queue after the other, each on three nodes of five; another client's goes meanwhile."""
+    broker.nodes["rabbit@mq-2"] = True
+    broker.queues = [
+        {"name": name, "vhost": "shop", "type": "quorum", "members": ["rabbit@mq-1"]} for name in ("work", "brief")
+    ]
+
+    def program(*words: str) -> None:
+        broker.program(*words)
+        broker.queues = [*broker.queues[:1], {**broker.queues[0], "name": "later", "members": ["rabbit@mq-1"]}]
+
+    monkeypatch.setattr(node, "program", program)
+    assert node.member({**GIVEN, "node": "rabbit@mq-2"}) == {"changed": True}
+    assert [one["members"] for one in broker.queues] == [["rabbit@mq-1", "rabbit@mq-2"], ["rabbit@mq-1"]]
+
+
+LEAVING = ["rabbit@mq-2", "rabbit@mq-3"]
+
+
+@pytest.mark.parametrize("kind", ["quorum", "stream"])
+@pytest.mark.parametrize("members", [LEAVING, LEAVING[:1]])
+def test_a_queue_of_leaving_nodes_only_keeps_them(broker: Broker, node: Any, kind: str, members: list[str]) -> None:
+    """Each of them alone could go: the other one has the queue."""
+    broker.nodes = dict.fromkeys(("rabbit@mq-1", *LEAVING), True)
+    queue = {"name": "old", "vhost": "shop", "type": kind, "node": members[0], "members": members, "messages": 0}
+    broker.queues = [queue, {**queue, "name": "wide", "members": ["rabbit@mq-1", *LEAVING]}]
+    with pytest.raises(SystemExit, match=r"has the messages of the queues old of shop: take them first, nobody leaves"):
+        node.leaving({**GIVEN, "gone": LEAVING})
+    assert broker.programs == []
+    broker.queues.remove(queue)
+    assert node.leaving({**GIVEN, "gone": LEAVING}) == {"changed": False}
+
+
+def test_messages_that_come_while_a_node_leaves_keep_it(
+    broker: Broker, node: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.nodes["rabbit@mq-3"] = True
+    late = {"name": "late", "vhost": "shop", "type": "classic", "node": "rabbit@mq-3", "messages": 1}
+
+    def program(*words: str) -> None:
+        broker.program(*words)
+        broker.queues = [late]
+
+    monkeypatch.setattr(node, "program", program)
+    with pytest.raises(SystemExit, match="queues late of shop"):
+        node.forget({**GIVEN, "gone": "rabbit@mq-3"})
+    assert [words[1] for words in broker.programs] == ["shrink"]
+
+
 def test_who_has_messages_alone_does_not_leave(broker: Broker, node: Any) -> None:
     gone = {**GIVEN, "gone": "rabbit@mq-3"}
     assert node.forget(gone) == {"changed": False}
     broker.nodes["rabbit@mq-3"] = True
     broker.queues = [{"name": "old", "vhost": "shop", "type": "classic", "node": "rabbit@mq-3", "messages": 2}]
-    with pytest.raises(SystemExit, match="only rabbit@mq-3 has the messages of the queues old of shop"):
+    with pytest.raises(SystemExit, match="nobody but rabbit@mq-3 has the messages of the queues old of shop"):
         node.forget(gone)
+    with pytest.raises(SystemExit, match="nobody but rabbit@mq-3 has the messages of the queues old of shop"):
+        node.leaving({**GIVEN, "gone": ["rabbit@mq-2", "rabbit@mq-3"]})
     assert broker.programs == []
     broker.queues[0]["messages"] = 0
     assert node.forget(gone) == {"changed": True}
@@ -280,6 +333,8 @@ def test_who_has_messages_alone_does_not_leave(broker: Broker, node: Any) -> Non
 
 def test_a_dead_server_is_forgotten_without_being_asked(broker: Broker, node: Any) -> None:
     broker.nodes["rabbit@mq-3"] = False
+    broker.queues = [{"name": "old", "vhost": "shop", "type": "classic", "node": "rabbit@mq-3", "messages": 2}]
+    assert node.leaving({**GIVEN, "gone": ["rabbit@mq-3"]}) == {"changed": False}
     node.forget({**GIVEN, "gone": "rabbit@mq-3"})
     assert [words[1] for words in broker.programs] == ["shrink", "forget_cluster_node"]
     broker.nodes["rabbit@mq-1"] = False

@@ -122,16 +122,22 @@ def quorum(api):
 
 
 def member(given):
-    """The node is in the cluster of the first one, and has all that queues of the cluster hold."""
+    """The node is in the cluster of the first one, and has all that queues hold which the cluster had by then."""
     api, mine = Api(given["admin"]), node(given["node"])
     api.ready()
     if given["first"] not in {one["name"] for one in api.ask("GET", "nodes", query="?columns=name")}:
         raise SystemExit(f"{mine} is in a cluster of its own, without {given['first']}")
-    changed = any(mine not in one["members"] for one in quorum(api))
+    there = quorum(api)  # a client that declares queues all the time keeps nobody waiting
+    changed = any(mine not in one["members"] for one in there)
     if changed:
         program("rabbitmq-queues", "grow", mine, "all")
-    end = time.monotonic() + PATIENCE
-    while late := [one for one in quorum(api) if mine not in one["members"] or mine not in one.get("online", [mine])]:
+    known, end = {(one["vhost"], one["name"]) for one in there}, time.monotonic() + PATIENCE
+    while late := [
+        one
+        for one in quorum(api)
+        if (one["vhost"], one["name"]) in known
+        and (mine not in one["members"] or mine not in one.get("online", [mine]))
+    ]:
         if time.monotonic() > end:
             names = ", ".join(sorted(one["name"] for one in late)[:5])
             raise SystemExit(f"{mine} does not have all queues of the cluster yet: {names}")
@@ -139,20 +145,47 @@ def member(given):
     return {"changed": changed}
 
 
+def running(api):
+    """The nodes of the cluster by name, and whether each runs."""
+    return {one["name"]: bool(one.get("running")) for one in api.ask("GET", "nodes", query="?columns=name,running")}
+
+
+def alone(api, gone):
+    """Ends with an error where only nodes that are about to leave have a queue: messages of a classic one, or all
+    members of one that several nodes have. Nodes that do not run have nothing that anybody could take before."""
+    up = {name for name, runs in running(api).items() if runs}.intersection(gone)
+    only = []
+    for one in api.ask("GET", "queues", query="?columns=name,vhost,type,node,messages,members"):
+        if one.get("type") in ("quorum", "stream"):
+            members = {*(one.get("members") or [one.get("node")])}
+            lost = members <= {*gone} and members & up
+        else:
+            lost = one.get("node") in up and one.get("messages")
+        only += [f"{one['name']} of {one['vhost']}"] if lost else []
+    if only:
+        names, nodes = ", ".join(sorted(only)[:5]), ", ".join(sorted(up))
+        raise SystemExit(f"nobody but {nodes} has the messages of the queues {names}: take them first, nobody leaves")
+
+
+def leaving(given):
+    """Whether nodes may leave, all of these: it is asked before the first one does. Ends with an error where not."""
+    api = Api(given["admin"])
+    api.ready()
+    alone(api, [node(name) for name in given["gone"]])
+    return {"changed": False}
+
+
 def forget(given):
-    """Another node leaves the cluster. It stays while it has messages that no other one has."""
+    """Another node leaves the cluster. It stays while it has messages that no other one has, such as those that came
+    after `leaving`: it is looked at once more when queues that several nodes have are no longer on it."""
     api, gone = Api(given["admin"]), node(given["gone"])
     api.ready()
-    there = {one["name"]: one.get("running") for one in api.ask("GET", "nodes", query="?columns=name,running")}
+    there = running(api)
     if gone not in there:
         return {"changed": False}
-    if there[gone]:
-        rows = api.ask("GET", "queues", query="?columns=name,vhost,type,node,messages")
-        only = [one for one in rows if one.get("type") == "classic" and one.get("node") == gone and one.get("messages")]
-        if only:
-            names = ", ".join(sorted(f"{one['name']} of {one['vhost']}" for one in only)[:5])
-            raise SystemExit(f"only {gone} has the messages of the queues {names}: take them first, nothing is changed")
+    alone(api, [gone])
     program("rabbitmq-queues", "shrink", gone)
+    alone(api, [gone])
     if there[gone]:
         program("rabbitmqctl", "stop_app", "--node", gone)
     program("rabbitmqctl", "forget_cluster_node", gone)
@@ -349,7 +382,7 @@ def status(given):
 
 
 if __name__ == "__main__":
-    COMMANDS = (member, forget, spare, host, drop, users, grant, revoke, save, restore, status)
+    COMMANDS = (member, leaving, forget, spare, host, drop, users, grant, revoke, save, restore, status)
     try:
         json.dump({one.__name__: one for one in COMMANDS}[sys.argv[1]](json.load(sys.stdin)), sys.stdout)
     except Failed as error:
