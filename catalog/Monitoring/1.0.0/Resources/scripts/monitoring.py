@@ -32,6 +32,8 @@ USER = "prometheus"
 PROMETHEUS = "http://127.0.0.1:9090"
 #: Of each service where it is asked and what its own metrics begin with.
 SERVICES = {"prometheus": (PROMETHEUS, "prometheus")}
+#: Where services have the words with which they are started.
+DEFAULTS = "/etc/default"
 #: What services are started with until they have a configuration of ours: they are for this server only.
 FIRST = {
     "prometheus": "--web.listen-address=127.0.0.1:9090",
@@ -39,6 +41,14 @@ FIRST = {
 }
 #: Seconds until a service has to have taken up its configuration; it reads what it has stored before.
 PATIENCE = 120
+#: What Prometheus takes of one place at a time. Of a place that has more it takes nothing, and says so.
+LIMITS = {
+    "body_size_limit": "64MB",
+    "sample_limit": 50000,
+    "label_limit": 64,
+    "label_name_length_limit": 256,
+    "label_value_length_limit": 4096,
+}
 _HOST = re.compile(r"[A-Za-z0-9:]([A-Za-z0-9.:_-]{0,251}[A-Za-z0-9:])?")
 _PATH = re.compile(r"/[A-Za-z0-9._~/-]{0,200}")
 
@@ -76,7 +86,7 @@ def job(name, where):
         if not _PATH.fullmatch(path):
             raise Refused(f"it has metrics at the path {path!r}: that is none")
         found.append({"targets": [place(one)], "labels": {"__metrics_path__": path}})
-    return {"job_name": name, "follow_redirects": False, "body_size_limit": "64MB", "static_configs": found}
+    return {"job_name": name, "follow_redirects": False, **LIMITS, "static_configs": found}
 
 
 def prometheus(given, names):
@@ -96,12 +106,19 @@ def prometheus(given, names):
 
 
 def unique(applications):
-    """A name for each application: its own, with its id where others are called the same."""
+    """A name for each application: its own, with its id where others are called the same. No two have the same one,
+    also where somebody is called like another one with its id."""
     names = [one["name"] if one["name"].isprintable() else one["id"] for one in applications]
-    return [
-        name if name != "monitoring" and names.count(name) == 1 else f"{name}-{one['id']}"
-        for name, one in zip(names, applications)
-    ]
+    taken = {name for name in names if name != "monitoring" and names.count(name) == 1}
+    found = []
+    for name, one in zip(names, applications):
+        if name == "monitoring" or names.count(name) > 1:
+            name = f"{name}-{one['id']}"
+            while name in taken:
+                name += f"-{one['id']}"
+            taken.add(name)
+        found.append(name)
+    return found
 
 
 def look(words):
@@ -115,8 +132,8 @@ def look(words):
 
 def store(path, text):
     """Writes a file that root changes and the services read."""
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(text)
+    with open(path, "wb") as out:
+        out.write(text.encode("utf-8", "replace"))
         os.fchown(out.fileno(), 0, grp.getgrnam(USER).gr_gid)
         os.fchmod(out.fileno(), 0o640)
 
@@ -132,14 +149,14 @@ def fill(folder, texts):
 
 
 def same(folder, texts):
-    """Whether a folder has these files, and no other."""
+    """Whether a folder has these files, byte by byte, and no other."""
     found = {}
     for at, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(at, name)
-            with open(path, encoding="utf-8") as file:
+            with open(path, "rb") as file:
                 found[os.path.relpath(path, folder)] = file.read()
-    return found == texts
+    return found == {name: text.encode("utf-8", "replace") for name, text in texts.items()}
 
 
 def configure(given):
@@ -148,7 +165,9 @@ def configure(given):
     for name, text in [("monitoring", given["rules"]), *zip(names, (one["rules"] for one in given["applications"]))]:
         if text:
             # The same rules of two applications are written once: they look at whatever is measured.
-            rules.setdefault(f"rules/{hashlib.sha256(text.encode()).hexdigest()[:24]}.yaml", (name, text))
+            rules.setdefault(
+                f"rules/{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}.yaml", (name, text)
+            )
     texts = {name: text for name, (_, text) in rules.items()}
     texts["prometheus.json"] = json.dumps(prometheus(given, names), indent=1, ensure_ascii=False)
     name = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:24]
@@ -184,11 +203,16 @@ def configure(given):
 
 def prepare(given):
     """Packages that are about to be installed start their services for this server only."""
-    missing = [name for name in FIRST if not os.path.exists(f"/etc/default/{name}")]
+    missing = [name for name in FIRST if not os.path.exists(f"{DEFAULTS}/{name}")]
     for name in missing:
-        with open(f"/etc/default/{name}", "w", encoding="ascii") as out:
+        # As a whole or not at all: with half a line the service would listen to everybody, and be left so.
+        new = f"{DEFAULTS}/.{name}.vetro"
+        with open(new, "w", encoding="ascii") as out:
             out.write(f'ARGS="{FIRST[name]}"\n')
             os.fchmod(out.fileno(), 0o644)
+            out.flush()
+            os.fsync(out.fileno())
+        os.rename(new, f"{DEFAULTS}/{name}")
     return {"changed": bool(missing)}
 
 

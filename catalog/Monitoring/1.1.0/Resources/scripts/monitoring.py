@@ -36,6 +36,8 @@ USER = "prometheus"
 PROMETHEUS, ALERTMANAGER = "http://127.0.0.1:9090", "http://127.0.0.1:9093"
 #: Of each service where it is asked and what its own metrics begin with.
 SERVICES = {"prometheus": (PROMETHEUS, "prometheus"), "prometheus-alertmanager": (ALERTMANAGER, "alertmanager")}
+#: Where services have the words with which they are started.
+DEFAULTS = "/etc/default"
 #: What services are started with until they have a configuration of ours: they are for this server only.
 FIRST = {
     "prometheus": "--web.listen-address=127.0.0.1:9090",
@@ -44,6 +46,14 @@ FIRST = {
 }
 #: Seconds until a service has to have taken up its configuration; it reads what it has stored before.
 PATIENCE = 120
+#: What Prometheus takes of one place at a time. Of a place that has more it takes nothing, and says so.
+LIMITS = {
+    "body_size_limit": "64MB",
+    "sample_limit": 50000,
+    "label_limit": 64,
+    "label_name_length_limit": 256,
+    "label_value_length_limit": 4096,
+}
 _HOST = re.compile(r"[A-Za-z0-9:]([A-Za-z0-9.:_-]{0,251}[A-Za-z0-9:])?")
 _PATH = re.compile(r"/[A-Za-z0-9._~/-]{0,200}")
 _SNAPSHOT = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{1,32}")
@@ -84,7 +94,7 @@ def job(name, where):
         if not _PATH.fullmatch(path):
             raise Refused(f"it has metrics at the path {path!r}: that is none")
         found.append({"targets": [place(one)], "labels": {"__metrics_path__": path}})
-    return {"job_name": name, "follow_redirects": False, "body_size_limit": "64MB", "static_configs": found}
+    return {"job_name": name, "follow_redirects": False, **LIMITS, "static_configs": found}
 
 
 def prometheus(given, names):
@@ -106,7 +116,9 @@ def prometheus(given, names):
 
 def alertmanager(given):
     """The configuration of Alertmanager: who is told of alerts."""
-    told = [{"url": given["webhook"], "send_resolved": True}] if given["webhook"] else []
+    # Whoever gets alerts leads Alertmanager to nobody else, such as what is for its own server only.
+    about = {"send_resolved": True, "http_config": {"follow_redirects": False}}
+    told = [{"url": given["webhook"], **about}] if given["webhook"] else []
     route = {"receiver": "people", "group_by": ["alertname", "job"], "group_wait": "10s", "group_interval": "1m"}
     return {
         "route": {**route, "repeat_interval": "4h"},
@@ -115,12 +127,19 @@ def alertmanager(given):
 
 
 def unique(applications):
-    """A name for each application: its own, with its id where others are called the same."""
+    """A name for each application: its own, with its id where others are called the same. No two have the same one,
+    also where somebody is called like another one with its id."""
     names = [one["name"] if one["name"].isprintable() else one["id"] for one in applications]
-    return [
-        name if name != "monitoring" and names.count(name) == 1 else f"{name}-{one['id']}"
-        for name, one in zip(names, applications)
-    ]
+    taken = {name for name in names if name != "monitoring" and names.count(name) == 1}
+    found = []
+    for name, one in zip(names, applications):
+        if name == "monitoring" or names.count(name) > 1:
+            name = f"{name}-{one['id']}"
+            while name in taken:
+                name += f"-{one['id']}"
+            taken.add(name)
+        found.append(name)
+    return found
 
 
 def look(words, secret):
@@ -135,8 +154,8 @@ def look(words, secret):
 
 def store(path, text):
     """Writes a file that root changes and the services read."""
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(text)
+    with open(path, "wb") as out:
+        out.write(text.encode("utf-8", "replace"))
         os.fchown(out.fileno(), 0, grp.getgrnam(USER).gr_gid)
         os.fchmod(out.fileno(), 0o640)
 
@@ -152,14 +171,14 @@ def fill(folder, texts):
 
 
 def same(folder, texts):
-    """Whether a folder has these files, and no other."""
+    """Whether a folder has these files, byte by byte, and no other."""
     found = {}
     for at, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(at, name)
-            with open(path, encoding="utf-8") as file:
+            with open(path, "rb") as file:
                 found[os.path.relpath(path, folder)] = file.read()
-    return found == texts
+    return found == {name: text.encode("utf-8", "replace") for name, text in texts.items()}
 
 
 def configure(given):
@@ -168,7 +187,9 @@ def configure(given):
     for name, text in [("monitoring", given["rules"]), *zip(names, (one["rules"] for one in given["applications"]))]:
         if text:
             # The same rules of two applications are written once: they look at whatever is measured.
-            rules.setdefault(f"rules/{hashlib.sha256(text.encode()).hexdigest()[:24]}.yaml", (name, text))
+            rules.setdefault(
+                f"rules/{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}.yaml", (name, text)
+            )
     texts = {name: text for name, (_, text) in rules.items()}
     texts["prometheus.json"] = json.dumps(prometheus(given, names), indent=1, ensure_ascii=False)
     texts["alertmanager.json"] = json.dumps(alertmanager(given), indent=1, ensure_ascii=False)
@@ -206,12 +227,18 @@ def configure(given):
 
 def prepare(given):
     """Packages that are about to be installed start their services for this server only."""
-    missing = [name for name in FIRST if not os.path.exists(f"/etc/default/{name}")]
+    tidied = tidy()
+    missing = [name for name in FIRST if not os.path.exists(f"{DEFAULTS}/{name}")]
     for name in missing:
-        with open(f"/etc/default/{name}", "w", encoding="ascii") as out:
+        # As a whole or not at all: with half a line the service would listen to everybody, and be left so.
+        new = f"{DEFAULTS}/.{name}.vetro"
+        with open(new, "w", encoding="ascii") as out:
             out.write(f'ARGS="{FIRST[name]}"\n')
             os.fchmod(out.fileno(), 0o644)
-    return {"changed": bool(missing)}
+            out.flush()
+            os.fsync(out.fileno())
+        os.rename(new, f"{DEFAULTS}/{name}")
+    return {"changed": tidied or bool(missing)}
 
 
 def login(given):
@@ -288,6 +315,18 @@ def empty(folder):
         os.rmdir(folder)
 
 
+def tidy():
+    """What a restore that was killed left behind goes, and measurements that it had put aside are back in their place;
+    whether there was anything. It comes before anything else: an empty folder would take that place."""
+    old, new, live = (f"{DATA}/metrics{end}" for end in (".old", ".new", ""))
+    left = [folder for folder in (old, new) if os.path.isdir(folder)]
+    if os.path.isdir(old) and not os.path.isdir(live):
+        os.rename(old, live)
+    empty(old)
+    empty(new)
+    return bool(left)
+
+
 def save(given):
     """Writes all that was measured until now to a file. Snapshots are made for this only, so none stays."""
     snapshots = f"{DATA}/metrics/snapshots"
@@ -308,7 +347,7 @@ def restore(given):
     """Brings back what was measured. What is there stays until the file has been read as a whole."""
     old, new, live = (f"{DATA}/metrics{end}" for end in (".old", ".new", ""))
     who = pwd.getpwnam(USER)
-    empty(new)
+    tidy()
     os.mkdir(new, 0o700)
     os.chown(new, who.pw_uid, who.pw_gid)
     with open(given["path"], "rb") as file:
@@ -316,7 +355,6 @@ def restore(given):
     subprocess.run(["systemctl", "stop", "prometheus"], check=True)
     try:
         if os.path.isdir(live):
-            empty(old)
             os.rename(live, old)
         os.rename(new, live)
         os.chmod(live, 0o750)
