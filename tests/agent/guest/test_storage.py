@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.needs import need
+from tests.support.needs import need, needs
 from vetro.agent.guest import storage
 from vetro.agent.guest.storage import Storage, StorageBusy
 from vetro.clouds.drivers.tools import which
@@ -41,6 +42,50 @@ def test_layout(store: Storage, tmp_path: Path) -> None:
     for path in (tmp_path / "s" / "plans", tmp_path / "s" / "files", Path(plan.path)):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
     assert stat.S_IMODE((Path(plan.path) / "plan.json").stat().st_mode) == 0o600
+
+
+def test_files_that_cannot_be_removed_keep_no_agent_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as on a disk that has gone bad; the others are removed."""
+    files = tmp_path / "s" / "files"
+    (files / "plan").mkdir(parents=True)
+    for name in ("bad", "good", "plan/bad", "plan/good"):
+        (files / name).touch()
+    known = os.unlink
+
+    def unlink(path: str, *, dir_fd: int | None = None) -> None:
+        if os.path.basename(path) == "bad":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        known(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    store = Storage(str(tmp_path / "s"))
+    try:
+        store.add("one", body("one"), None, None, 1)
+        assert [plan.id for plan in store.plans()] == ["one"]
+    finally:
+        store.release()
+    assert sorted(path.relative_to(files).as_posix() for path in files.rglob("*")) == ["bad", "plan", "plan/bad"]
+    assert "files/bad stays" in caplog.text and "files/plan stays" in caplog.text and len(caplog.records) == 2
+
+
+@needs(which("chattr"), "chattr")
+def test_an_immutable_file_keeps_no_agent_from_starting(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A plan made it so; whoever is to change that is the agent."""
+    path = tmp_path / "s" / "files" / "kept"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    if subprocess.run(["chattr", "+i", path], capture_output=True, check=False).returncode != 0:
+        need("a file system, and rights, that make files immutable")
+    try:
+        store = Storage(str(tmp_path / "s"))
+        store.release()
+        assert path.exists() and "files/kept stays from a former plan" in caplog.text
+    finally:
+        subprocess.run(["chattr", "-i", path], check=True)
+    Storage(str(tmp_path / "s")).release()
+    assert not path.exists()
 
 
 def test_plans_are_in_order_and_known(store: Storage, tmp_path: Path) -> None:

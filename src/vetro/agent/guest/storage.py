@@ -113,11 +113,7 @@ class Storage:
         except OSError:
             os.close(self._lock)
             raise StorageBusy(f"another agent uses the storage {root}") from None
-        for entry in list(os.scandir(self._files)):  # the folder stays: a full disk has no room for a new one
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                os.unlink(entry.path)
+        self._clear_files()
         self.reserve = Reserve(os.path.join(root, "reserve"))
         self.reserve.fill()
         self.last_stamp = self._read_stamp()
@@ -128,6 +124,20 @@ class Storage:
     def release(self) -> None:
         """Lets another agent use the storage; in a forked process only the copy of the lock goes."""
         os.close(self._lock)
+
+    def _clear_files(self) -> None:
+        """Removes the working files of plans that a former agent ran. What cannot be removed stays, and is logged: a
+        plan may have made it immutable, and an agent that does not start could not be told to change that."""
+        for entry in list(os.scandir(self._files)):  # the folder stays: a full disk has no room for a new one
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)  # the others in it go, where one cannot
+                    if os.path.lexists(entry.path):
+                        os.rmdir(entry.path)  # fails, and says why
+                else:
+                    os.unlink(entry.path)
+            except OSError as error:
+                log.warning("%s stays from a former plan, it cannot be removed: %s", entry.path, error)
 
     def plans(self) -> list[StoredPlan]:
         """All plans, oldest first. Folders that a crash left half made are removed."""
