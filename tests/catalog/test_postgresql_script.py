@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from tests.catalog.scripts import CATALOG, script
-from tests.support.needs import need
+from tests.support.needs import need, needs
 
 PASSWORD = "correct-horse-1"
 #: In the place of the servers' own: it has PostgreSQL's programs find the tests' database.
@@ -316,7 +316,8 @@ def test_files_of_the_configuration_are_secret_from_the_first_moment(
     assert stat.S_IMODE(path.stat().st_mode) == 0o640 and path.stat().st_uid == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("runuser"), reason="it is done by root for PostgreSQL")
+@needs(shutil.which("runuser"), "runuser")
+@pytest.mark.skipif(os.geteuid() != 0, reason="it is done by root for PostgreSQL")
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 def test_root_follows_no_link_of_postgresql(version: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
