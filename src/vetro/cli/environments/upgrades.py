@@ -19,7 +19,8 @@ from vetro.cli.environments.models import names_in, newest, own_draft
 from vetro.cli.environments.tasks import NotThere, finish
 from vetro.cli.package_paths import load_packages
 from vetro.cli.rows import print_rows
-from vetro.model.header import class_name, parse_type_text
+from vetro.engine.upgrading.order import request_of_group
+from vetro.model.header import class_name
 
 #: What the service says while something is open.
 _INCOMPLETE = "SRV610"
@@ -175,15 +176,9 @@ def _chain(
 
 def _part(report: Mapping[str, Any], body: Mapping[str, Any], group: Sequence[str]) -> dict[str, Any]:
     """What a request says of the upgrade of some applications, of what was said of all."""
-    mine = [item for item in report["objects"] if item["application"] in group]
-    others = {item[key] for item in report["objects"] if item not in mine for key in ("id", "ref")}
-    packages = {parse_type_text(item["new_type"]).package for item in mine}
-    return {
-        "to": {package: version for package, version in report["target"].items() if package in packages},
-        "objects": list(group),
-        "answers": {own: values for own, values in body["answers"].items() if own not in others},
-        "drops": [text for text in body["drops"] if text.rpartition(".")[0] not in others],
-    }
+    drops = [(own, name) for own, _, name in (text.rpartition(".") for text in body["drops"])]
+    part = request_of_group(report, group, body["answers"], drops)
+    return {**part, "drops": [f"{own}.{name}" for own, name in part["drops"]]}
 
 
 def _environment(client: Client, name: str) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""`order`: in which order applications can be upgraded one by one: what others use comes before its users."""
+"""Upgrades of applications one by one: in which `order`, what others use before its users, and what each is about."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from vetro.model.environment import applications_of
-from vetro.model.header import id_of
+from vetro.model.header import id_of, parse_type_text
 from vetro.model.tree import objects, references
 
 
@@ -35,6 +35,26 @@ def owners_of(root: Any) -> dict[str, str]:
         str(id_of(obj)): str(id_of(application))
         for application in applications_of(root)
         for obj in objects(application)
+    }
+
+
+def request_of_group(
+    report: Mapping[str, Any],
+    group: Collection[str],
+    answers: Mapping[str, Mapping[str, Any]],
+    drops: Sequence[tuple[str, str]],
+) -> dict[str, Any]:
+    """What of a whole upgrade is about a group of its applications, as arguments of a request: to, objects, answers,
+    drops. ``report`` is of the whole; ``answers`` and ``drops`` name objects by id or by ``ref`` of the report.
+    """
+    mine = [item for item in report["objects"] if item["application"] in group]
+    others = {item[key] for item in report["objects"] if item not in mine for key in ("id", "ref")}
+    packages = {parse_type_text(item["new_type"]).package for item in mine}
+    return {
+        "to": {package: version for package, version in report["target"].items() if package in packages},
+        "objects": list(group),
+        "answers": {own: values for own, values in answers.items() if own not in others},
+        "drops": [(own, name) for own, name in drops if own not in others],
     }
 
 

@@ -17,7 +17,7 @@ from django.db.models import Q
 from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
 from vetro.engine.task.task import Budget
-from vetro.engine.upgrading.order import order, owners_of
+from vetro.engine.upgrading.order import order, owners_of, request_of_group
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
@@ -274,21 +274,10 @@ def draft(
 
 def parts(report: Mapping[str, Any], request: Request) -> list[Request]:
     """An upgrade that was worked out, as upgrades of its applications one after the other (``order`` of the report)."""
-    return [_part(report, request, group) for group in report["order"]]
-
-
-def _part(report: Mapping[str, Any], request: Request, group: Collection[str]) -> Request:
-    """What of an upgrade is about some applications."""
-    mine = [item for item in report["objects"] if item["application"] in group]
-    others = {item[key] for item in report["objects"] if item not in mine for key in ("id", "ref")}
-    moved = {parse_type_text(item["new_type"]).package for item in mine}
-    return Request(
-        to={package: version for package, version in report["target"].items() if package in moved},
-        objects=list(group),
-        answers={own: values for own, values in request.answers.items() if own not in others},
-        drops=[(own, name) for own, name in request.drops if own not in others],
-        beside=request.beside,
-    )
+    return [
+        Request(**request_of_group(report, group, request.answers, request.drops), beside=request.beside)
+        for group in report["order"]
+    ]
 
 
 # -- versions ----------------------------------------------------------------------------------------------------------
