@@ -50,9 +50,31 @@ class Guard:
     settle: float | None = None
     #: Seconds for which it can be taken back afterwards.
     hold: float = 0.0
-    #: Whether it is known, and fine, what does not come back; or what of it is known (nothing, too): then what came to
-    #: it since is refused, whoever wants the way back.
-    confirmed: bool | Collection[str] = False
+    #: The losses that somebody was told of and accepts (there may be none): any other is refused, whoever wants the way
+    #: back. None: nobody was told of any, and losses are refused where an author wants the way back.
+    accepted: Collection[str] | None = None
+    #: Whatever does not come back may go.
+    accepts_all: bool = False
+
+    @classmethod
+    def from_request(
+        cls, wanted: bool | None, settle: float | None, hold: float, confirmed: bool | Collection[str]
+    ) -> Guard:
+        """From the members of a request; ``confirmed`` is true for whatever is lost, or a list of accepted losses."""
+        if isinstance(confirmed, bool):
+            return cls(wanted, settle, hold, accepts_all=confirmed)
+        return cls(wanted, settle, hold, accepted=confirmed)
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody said which losses are accepted."""
+        return self.accepts_all or self.accepted is not None
+
+    def refused(self, losses: Sequence[str], required: bool) -> list[str]:
+        """Those of some losses that keep the deployment from beginning; ``required``: an author wants the way back."""
+        if self.accepts_all or not (required or self.asked):
+            return []
+        return [one for one in losses if one not in (self.accepted or ())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +126,8 @@ def deploy(
         raise NoWayBack(Text("there would be no way back: {why}", why=found.why), details=found.as_json())
     if chain is not None:
         found = replace(found, losses=tuple(dict.fromkeys([*found.losses, *chain.losses])))
-    known = found.losses if guard.confirmed is True else guard.confirmed or ()
-    losses = [one for one in found.losses if one not in known]
-    if losses and (required or guard.confirmed is not False):
+    losses = guard.refused(found.losses, required)
+    if losses:
         raise LossesUnconfirmed(
             Text("not all of it would come back: {what}", what="; ".join(losses)[:1000]), details={"losses": losses}
         )
@@ -188,7 +209,7 @@ def _kept(chain: Chain, guard: Guard, found_way: WayBack) -> dict[str, Any]:
     return {
         "parts": list(chain.parts),
         "losses": list(found_way.losses),
-        "asked": guard.confirmed is not False,
+        "asked": guard.asked,
         "settle": guard.settle,
     }
 

@@ -113,7 +113,7 @@ def deploy_session(
 ) -> dict[str, Any]:
     """Starts the deployment of the draft, with a way back or without (`vetro.server.procedures.service.Guard`): its
     first task. ``before``: how the components are, where somebody looked."""
-    said = procedures.Guard(guard, settle, hold, confirmed)
+    said = procedures.Guard.from_request(guard, settle, hold, confirmed)
     task = procedures.deploy(caller, lookup.session(caller, session_id), session_id, said, before)
     return task_json(Task.objects.get(id=task.id))
 

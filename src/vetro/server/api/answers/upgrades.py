@@ -68,7 +68,7 @@ def upgrade_one_by_one(
     the components are, where somebody looked."""
     lookup.environment(caller, environment_id)
     request = _request(to, objects, answers, drops, beside)
-    guard = Guard(True, settle, hold, confirmed)
+    guard = Guard.from_request(True, settle, hold, confirmed)
     row = chains.begin(caller, environment_id, request, guard, together=together, before=before)
     return procedure_json(row)
 

@@ -49,8 +49,8 @@ def deploy(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     session = request.POST.get("draft") or drafts.wanted(caller, environment).id
     guard = {"1": True, "0": False}.get(request.POST.get("guard", ""))
     # So do losses: what came to them since the page was shown is told first, and asked again.
-    known = known_losses(request.POST) if request.POST.get("confirmed") == "1" else False
-    said = procedures.Guard(guard, hold=_hold(request.POST.get("hold")), confirmed=known)
+    accepted = known_losses(request.POST) if request.POST.get("confirmed") == "1" else None
+    said = procedures.Guard(guard, hold=_hold(request.POST.get("hold")), accepted=accepted)
     try:
         return begun(request, environment, procedures.deploy(caller, environment, session, said))
     except LossesUnconfirmed as error:

@@ -135,7 +135,7 @@ class _Page:
     def _guard(self, report: Mapping[str, Any]) -> procedures.Guard:
         """What was shown may go; where an author wants a word for that, if it was ticked."""
         said = not report["guard"] or self.given.get("confirmed") == "1"
-        return procedures.Guard(True, confirmed=known_losses(self.given) if said else False)
+        return procedures.Guard(True, accepted=known_losses(self.given) if said else None)
 
     def answer(self, typed: Typed, problems: Problems | None = None) -> HttpResponse:
         """The page. ``problems``: of the answers; None: nobody looked at them yet."""
