@@ -7,7 +7,7 @@ Classes are only read here, nothing of them runs.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -61,14 +61,18 @@ def of_component(component: Any, classes: Classes) -> list[Address]:
     own, label = str(id_of(component)), label_of(component)
     found: dict[str, Address] = {}
     for obj in objects(component):
-        declared = classes(type_of(obj))
-        for name, value in obj.items():
-            if name in declared and declared[name].usage == "Out":
-                for text in _texts(value):
-                    if is_address(text):
-                        url = text if urlsplit(text).scheme.lower() in _PAGES else ""
-                        found.setdefault(text, Address(own, label, str(id_of(obj)), name, text, url))
+        for name, text in of_properties(type_of(obj), obj.items(), classes):
+            url = text if urlsplit(text).scheme.lower() in _PAGES else ""
+            found.setdefault(text, Address(own, label, str(id_of(obj)), name, text, url))
     return sorted(found.values(), key=lambda one: not one.url)[:MOST]
+
+
+def of_properties(type: str, properties: Iterable[tuple[str, Any]], classes: Classes) -> Iterator[tuple[str, str]]:
+    """(property, address) of an object of this class, from its own properties: objects in them have theirs."""
+    declared = classes(type)
+    for name, value in properties:
+        if name in declared and declared[name].usage == "Out":
+            yield from ((name, text) for text in _texts(value) if is_address(text))
 
 
 def is_address(text: str) -> bool:

@@ -24,8 +24,7 @@ from vetro.model.copies import Classes
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
-from vetro.server.environments import fixed_properties
-from vetro.server.environments.addresses import is_address
+from vetro.server.environments import addresses, fixed_properties
 from vetro.server.forms import form_session
 from vetro.server.forms.views import Shown
 from vetro.server.setup import config
@@ -126,14 +125,12 @@ def gets(task: Task) -> Gets:
 
 
 def _addresses(made: Sequence[Mapping[str, Any]], classes: Classes) -> list[tuple[str, str]]:
-    """What properties with usage ``Out`` say, as pages of environments show them."""
+    """(name of the object, address) of what a plan makes, by the rule of deployed environments."""
     found: dict[str, str] = {}
     for item in made:
-        declared = classes(item["type"])
-        for told in item["properties"]:
-            text, name = told["new"], told["name"]
-            if isinstance(text, str) and name in declared and declared[name].usage == "Out" and is_address(text):
-                found.setdefault(text, item["name"] or item["id"])
+        properties = ((told["name"], told["new"]) for told in item["properties"])
+        for _, text in addresses.of_properties(item["type"], properties, classes):
+            found.setdefault(text, item["name"] or item["id"])
     return [(name, text) for text, name in found.items()][:_NAMED]
 
 
