@@ -34,10 +34,20 @@ RESTART = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class WayBack:
-    """What is known of a way back before an update. ``why``: why there is none; '' where there is one."""
+class _Declared:
+    """What classes declare of updates: text of a class -> what it declares. ``unknown``: why classes of the draft could
+    not be asked; None where all were.
+    """
 
-    why: str
+    classes: Mapping[str, Any]
+    unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """What is known of a way back before an update. ``why``: why there is none; None where there is one."""
+
+    why: str | None
     #: Whether an author wants one.
     required: bool
     #: What would not come back, for people.
@@ -54,13 +64,13 @@ class WayBack:
     @property
     def able(self) -> bool:
         """Whether there is one."""
-        return not self.why
+        return self.why is None
 
     def as_json(self) -> dict[str, Any]:
         """For clients."""
         return {
             "able": self.able,
-            "why": self.why,
+            "why": self.why or "",
             "required": self.required,
             "losses": list(self.losses),
             "parts": [dict(part) for part in self.parts],
@@ -96,11 +106,8 @@ def _required(caller: Caller, found: queries.Found, session: Session | None) -> 
     known: dict[str, set[str]] = {}
     for one in parse_lock(before).packages:
         known.setdefault(one.name, set()).add(one.version)
-    return any(
-        one["guard"] == "required"
-        for told in _declared(caller, found, session, known).values()
-        for one in told.get("update") or ()
-    )
+    declared = _declared(caller, found, session, known)
+    return any(one["guard"] == "required" for told in declared.classes.values() for one in told.get("update") or ())
 
 
 def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
@@ -120,8 +127,10 @@ def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
     }
     declared = _declared(caller, found, session)
     losses |= dict.fromkeys(report.get("not_restorable") or ())
+    if declared.unknown is not None:
+        losses.setdefault(str(Text("nobody knows: {why}", why=declared.unknown)))
     settle, ignored, still = SETTLE, set[str](), False
-    for told in declared.values():
+    for told in declared.classes.values():
         for one in told.get("lost") or ():
             text = one["what"]
             if one["method"]:
@@ -130,7 +139,7 @@ def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
         settle = max([settle, *(float(one["settle"]) for one in told.get("update") or ())])
         still = still or any(one.get("consistent") for one in told.get("update") or ())
     for item in applications_of(drafts.root_of(session, found)):
-        told = declared.get(type_of(item)) or {}
+        told = declared.classes.get(type_of(item)) or {}
         if any(not one["health"] for one in told.get("update") or ()):
             ignored.add(str(id_of(item)))
     for part in parts if still else ():
@@ -148,8 +157,8 @@ def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
     )
 
 
-def _asked(row: Environment, caller: Caller) -> tuple[str, list[dict[str, Any]]]:
-    """Why the cloud cannot keep an environment, '' where it can; and how it would keep each part."""
+def _asked(row: Environment, caller: Caller) -> tuple[str | None, list[dict[str, Any]]]:
+    """Why the cloud cannot keep an environment, None where it can; and how it would keep each part."""
     owner = Owner(row.project_id, row.id, caller.user_id)
     try:
         with closing(cloud_of(cloud_settings.cloud(config(), row.cloud), owner, sweeps=False)) as cloud:
@@ -172,14 +181,14 @@ def _asked(row: Environment, caller: Caller) -> tuple[str, list[dict[str, Any]]]
     lost = [one for one in parts if one["kind"] == "server" and not one["method"]]
     if lost:
         return str(Text("server '{name}' cannot be kept: {why}", name=lost[0]["name"], why=lost[0]["why"])), parts
-    return "", parts
+    return None, parts
 
 
 def _declared(
     caller: Caller, found: queries.Found, session: Session | None, known: Mapping[str, Collection[str]] | None = None
-) -> dict[str, Any]:
-    """Text of a class -> what it declares of updates, of the classes of what is deployed and of the draft. ``known``:
-    only those of the draft whose package comes in a version that is not among these (package -> versions)."""
+) -> _Declared:
+    """What the classes of what is deployed and of the draft declare. ``known``: only those of the draft whose package
+    comes in a version that is not among these (package -> versions)."""
     root, lock = drafts.root_of(session, found), packages.of_session(session)
     model = {**(found.model or {}), "Objects": root, "ObjectsCopy": deployed_objects(found.model or {})}
     rows = packages.resolved(caller, found, model, lock=lock).rows
@@ -189,8 +198,9 @@ def _declared(
         wanted = [row for row in rows if row.fqn in known and row.version not in known[row.fqn]]
         roots = (root,)
     if not any("io.vetro" in (row.required or ()) for row in wanted):
-        return {}
+        return _Declared({})
     answer: dict[str, Any] = {}
+    unknown: str | None = None
     for part in roots:  # each for itself: what is deployed may be of a version that nobody has any more
         classes = dict.fromkeys(text for text in map(type_of, objects(part)) if text not in answer)
         if known is not None:
@@ -203,8 +213,8 @@ def _declared(
             answer |= ask(caller, "lifecycle", packages=rows, args={"classes": asked, "updates": True})
         except AskFailed as error:
             if part is root and known is None:
-                answer[""] = {"lost": [{"what": str(Text("nobody knows: {why}", why=error.message)), "method": ""}]}
-    return answer
+                unknown = error.message
+    return _Declared(answer, unknown)
 
 
 def _header(text: str, rows: Sequence[Any]) -> dict[str, Any]:
