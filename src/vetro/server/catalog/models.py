@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 
+from vetro.packages.lock import LockedPackage
 from vetro.server.ids import new_id
 
 
@@ -80,6 +81,10 @@ class Package(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
     categories = models.ManyToManyField(Category, related_name="packages")
+
+    def locked(self) -> LockedPackage:
+        """The archive as a lock names it."""
+        return LockedPackage(self.fqn, self.version, self.digest)
 
     class Meta:
         constraints: ClassVar = [

@@ -16,7 +16,8 @@ from vetro.muranopl.errors import DeclarationError
 from vetro.packages.lock import LockedPackage
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.verdicts import verdict_of
-from vetro.server.environments.models import Environment, EnvironmentPackage, State, UpgradeOffer
+from vetro.server.environments.models import Environment, State, UpgradeOffer
+from vetro.server.environments.packages import pinned
 
 #: Rows of one statement.
 _TOGETHER: Final = 500
@@ -53,9 +54,7 @@ def of_environments(ids: Collection[str]) -> dict[str, list[Available]]:
 
 def refresh(environment_id: str, model: Mapping[str, Any] | None) -> None:
     """Writes down what an environment uses, and what is newer, after its newest state was written."""
-    rows = EnvironmentPackage.objects.filter(environment_id=environment_id).order_by("id")
-    pinned = [LockedPackage(*row) for row in rows.values_list("fqn", "version", "digest")]
-    used = used_versions((model or {}).get("Objects"), pinned)
+    used = used_versions((model or {}).get("Objects"), pinned(environment_id))
     project = Environment.objects.values_list("project_id", flat=True).get(id=environment_id)
     UpgradeOffer.objects.filter(environment_id=environment_id).delete()
     made = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from django.db import transaction
@@ -86,6 +86,21 @@ class Request:
     drops: Sequence[tuple[str, str]] = ()
     #: Archives that may be used although no catalog has them.
     beside: Sequence[LockedPackage] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, for a database."""
+        return {**asdict(self), "beside": [asdict(one) for one in self.beside]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Request:
+        """From what `as_json` gave; other members are ignored."""
+        return cls(
+            to=data["to"],
+            objects=data["objects"],
+            answers=data["answers"],
+            drops=[(own, name) for own, name in data["drops"]],
+            beside=[LockedPackage(**one) for one in data["beside"]],
+        )
 
 
 @dataclass(frozen=True, slots=True)

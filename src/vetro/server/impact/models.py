@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 from django.db import models
 
+from vetro.packages.lock import LockedPackage
 from vetro.server.ids import new_id
 from vetro.server.secrets.encryption import EncryptedJSON
 from vetro.server.tasks.clock import Stamp
@@ -29,6 +30,10 @@ class Impact(models.Model):
     all_projects = models.BooleanField(default=False)
     engine = models.CharField(max_length=64)
     created = Stamp(db_index=True)
+
+    def locked(self) -> LockedPackage:
+        """The archive as a lock names it; no catalog needs to have it."""
+        return LockedPackage(self.fqn, self.version, self.digest, "environment")
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["project_id", "digest", "-created"], name="impact_of_a_package")]

@@ -14,7 +14,6 @@ from django.db import connections
 
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.outcome import Outcome
-from vetro.packages.lock import LockedPackage
 from vetro.server import sandboxed_workers
 from vetro.server.environments.models import Environment
 from vetro.server.impact import groups
@@ -85,15 +84,11 @@ def _look_at(planner: Planner, room: _Room, entry_id: int) -> None:
             _keep(entry, room, groups.skipped(Text("the environment is gone")))
             return
         entry.number, entry.lock, now = state_of(row.id)
-        _keep(entry, room, examine(planner, row, _package(entry.impact), now))
+        _keep(entry, room, examine(planner, row, entry.impact.locked(), now))
     except Impact.DoesNotExist:
         pass  # it was dropped meanwhile
     finally:
         connections.close_all()
-
-
-def _package(impact: Impact) -> LockedPackage:
-    return LockedPackage(impact.fqn, impact.version, impact.digest, "environment")
 
 
 def _keep(entry: Entry, room: _Room, finding: Finding) -> None:

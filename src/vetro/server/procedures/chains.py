@@ -8,15 +8,12 @@ transactions. Nobody else can open a draft meanwhile, so one that a killed proce
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
 
 from vetro.diagnostics import Text
 from vetro.engine.procedures.guarded_update import GuardedUpdate
 from vetro.engine.watching.states import State as Health
 from vetro.model.environment import applications_of
 from vetro.model.header import id_of, label_of
-from vetro.packages.lock import LockedPackage
 from vetro.server.caller import Caller
 from vetro.server.environments import queries, substitution, upgrades
 from vetro.server.environments.models import Session
@@ -50,7 +47,7 @@ def begin(
     names = {str(id_of(one)): label_of(one) for one in applications_of((found.model or {}).get("Objects"))}
     parts = upgrades.parts(report, request)
     chain = Chain(
-        tuple({**_stored(part), "names": [names.get(id, id) for id in part.objects]} for part in parts),
+        tuple({**part.as_json(), "names": [names.get(id, id) for id in part.objects]} for part in parts),
         together,
         bool(report["guard"]),
         tuple(report["not_restorable"]),
@@ -92,7 +89,7 @@ def _drafted(row: Procedure) -> Drafted | None:
         found = queries.get(caller, id)
         left = Session.objects.filter(environment_id=id, state=Session.OPENED, upgrade__isnull=False)
         left.filter(version=found.version).delete()
-        session, _ = upgrades.draft(caller, id, _request(chain["parts"][number]), row.id)
+        session, _ = upgrades.draft(caller, id, Request.from_json(chain["parts"][number]), row.id)
     except Unavailable:
         return None
     except VetroError as error:
@@ -103,7 +100,7 @@ def _drafted(row: Procedure) -> Drafted | None:
     except VetroError as error:
         session.delete()
         return None if isinstance(error, Unavailable) else Drafted(number, error.message)
-    why = Text("there would be no way back: {why}", why=way.why) if way.why else ""
+    why = Text("there would be no way back: {why}", why=way.why) if way.why is not None else ""
     unknown = [text for text in way.losses if text not in chain["losses"] and text not in row.about["losses"]]
     if not why and unknown and (way.required or chain["asked"]):
         why = Text("not all of it would come back: {what}", what="; ".join(unknown)[:1000])
@@ -112,17 +109,3 @@ def _drafted(row: Procedure) -> Drafted | None:
         return Drafted(number, why)
     settle = 0.0 if chain["settle"] is not None else way.settle
     return Drafted(number, "", session.id, way.losses, way.ignored, way.still, settle)
-
-
-def _stored(request: Request) -> dict[str, Any]:
-    return {**asdict(request), "beside": [asdict(one) for one in request.beside]}
-
-
-def _request(stored: Mapping[str, Any]) -> Request:
-    return Request(
-        to=stored["to"],
-        objects=stored["objects"],
-        answers=stored["answers"],
-        drops=[(own, name) for own, name in stored["drops"]],
-        beside=[LockedPackage(**one) for one in stored["beside"]],
-    )

@@ -50,4 +50,4 @@ def locked(row: Package) -> LockedPackage:
     """A package of the catalog. Raises `Invalid` for one that cannot be used."""
     if not row.readable:
         raise Invalid(Text("its classes cannot be read"))
-    return LockedPackage(row.fqn, row.version, row.digest)
+    return row.locked()

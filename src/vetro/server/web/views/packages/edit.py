@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from vetro.packages.lock import LockedPackage
 from vetro.server.accounts.policy import allows, enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog import requirements, service
@@ -78,7 +77,7 @@ def switch(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
         return render(request, "packages/too_low.html", context, error.status)
     facets.forget(caller.project_id)
     messages.success(request, words[what])
-    if what == ("is_public", True) and impacts.at_once(caller, LockedPackage(row.fqn, row.version, row.digest)):
+    if what == ("is_public", True) and impacts.at_once(caller, row.locked()):
         return go(request, f"/app/packages/{row.id}/impact/")
     return go(request, f"/app/packages/{row.id}/")
 

@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from vetro.diagnostics import decode_messages
-from vetro.packages.lock import LockedPackage
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import service as catalog
@@ -41,7 +40,7 @@ _NAMED: Final = 10
 def show(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
     """What was found out last, or how far it is; posted: finds out."""
     row = catalog.get_package(caller, package)
-    chosen = LockedPackage(row.fqn, row.version, row.digest)
+    chosen = row.locked()
     problem: Invalid | None = None
     if request.method == "POST":
         everybody = request.POST.get("all") == "1"
@@ -92,7 +91,7 @@ def after_import(caller: Caller, row: Package) -> dict[str, Any] | None:
     older one, or the caller may not plan. ``found`` is None where somebody has to ask."""
     if not (row.usable and row.enabled and allows(caller, "plan_environment")):
         return None
-    package = LockedPackage(row.fqn, row.version, row.digest)
+    package = row.locked()
     begun = impacts.at_once(caller, package)
     count = len(impacts.environments(caller, package, all_projects=False))
     if begun is None and not count:
@@ -106,7 +105,7 @@ def known(caller: Caller, row: Package) -> dict[str, Any] | None:
     if not allows(caller, "plan_environment"):
         return None
     last = impacts.newest(caller, row.digest)
-    package = LockedPackage(row.fqn, row.version, row.digest)
+    package = row.locked()
     count = len(impacts.environments(caller, package, all_projects=False))
     if last is None and count < 2:
         return None
