@@ -122,7 +122,7 @@ def test_an_application_is_tried_out_without_an_environment(service: Any, page_f
     service.api("ann", "POST", "/v2/packages", raw=packed(ROOT / "examples/deploy/com.example.vetro.Database"))
     before = service.api("ann", "GET", "/v2/environments")
     page.goto(f"{service.url}/app/catalog/com.example.vetro.Database/")
-    page.get_by_role("link", name="Try it Small Database").click()
+    page.get_by_role("button", name="Try it Small Database").click()
     expect(page.locator("[data-tried]")).to_contain_text("no environment is made")
     page.get_by_role("textbox", name="Token", exact=True).fill("token-of-a-trial")
     page.get_by_role("textbox", name="Confirm password", exact=True).fill("token-of-a-trial")

@@ -382,7 +382,7 @@ member  GET POST     /app/templates/{template}/create
 member  POST         /app/templates/{template}/delete
 member  GET POST     /app/templates/{template}/edit
 member  GET          /app/templates/{template}/edit/{component}
-reader  GET          /app/try/{package}
+reader  GET POST     /app/try/{package}
 """
 
 

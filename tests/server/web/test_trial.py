@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.server.catalog.archives import archive, zipped
-from tests.server.web.pagekit import opened
+from tests.server.web.pagekit import Page, followed, opened
 from vetro.server.catalog import service, standard_packages
 from vetro.server.environments import plan
 from vetro.server.environments import service as environments
@@ -51,9 +53,15 @@ def shop(ann: Any) -> Any:
     return service.import_packages(ann.caller, [data]).packages[0]
 
 
+def begun(client: Client, package: Any) -> Page:
+    """The first page of the form, as whoever presses the button gets it."""
+    url = f"/app/try/{package.id}"
+    return followed(client, client.post(url), url)
+
+
 def tried(client: Client, package: Any) -> Any:
     """The review of the form, filled in as a visitor does."""
-    page = opened(client, f"/app/try/{package.id}")
+    page = begun(client, package)
     assert page.status == 200 and "only trying it out" in page.text and "Stop trying" in page.text
     return page.send(title="Corner")
 
@@ -84,6 +92,19 @@ def test_a_form_is_tried_out_with_its_plan_and_nothing_is_made(
     assert not Environment.objects.exists()
     client.post(f"/app/forms/{form.id}/discard")
     assert not FormDraft.objects.exists()
+
+
+def test_reading_the_address_stores_nothing_and_its_button_begins(ann: Any, shop: Any, browser: Browser) -> None:
+    """Crawlers, previews of links and browsers that load ahead read addresses that nobody wants."""
+    client = browser(ann)
+    with CaptureQueriesContext(connection) as queries:
+        page = opened(client, f"/app/try/{shop.id}?source=class")
+    assert not [one["sql"] for one in queries if not one["sql"].startswith(("SELECT", "SAVEPOINT", "RELEASE"))]
+    assert page.status == 200 and f'action="/app/try/{shop.id}?source=class"' in page.text
+    assert not FormDraft.objects.exists()
+    first = followed(client, client.post(f"/app/try/{shop.id}?source=class"), "")
+    assert "only trying it out" in first.text
+    assert FormDraft.objects.get().content["source"] == "class"
 
 
 def test_whoever_likes_it_deploys_it_with_the_same_answers(ann: Any, shop: Any, browser: Browser, drain: Any) -> None:
@@ -121,14 +142,14 @@ def test_a_plan_of_servers_that_nobody_has_yet_talks_to_their_agents(ann: Any, d
 
 def test_who_leaves_or_waits_an_hour_is_forgotten(ann: Any, shop: Any, browser: Browser) -> None:
     client = browser(ann)
-    page = opened(client, f"/app/try/{shop.id}")
+    page = begun(client, shop)
     left = page.send("leave", title="Corner")
     assert left.url == "/app/catalog/com.example.Shop/" and not FormDraft.objects.exists()
     review = tried(client, shop)
     FormDraft.objects.update(updated=datetime.now(UTC) - timedelta(minutes=61))
     assert client.get(review.url).status_code == 404
     for _ in range(12):  # the oldest make room, and make none among forms that somebody means
-        opened(client, f"/app/try/{shop.id}")
+        begun(client, shop)
     opened(client, f"/app/quick/{shop.id}")
     assert FormDraft.objects.filter(purpose="try").count() == 10
     assert FormDraft.objects.filter(purpose="add").count() == 1
@@ -190,7 +211,7 @@ Methods:
     ).packages  # fmt: skip
     row = next(row for row in rows if row.fqn == "com.example.Front")
     client = browser(ann)
-    page = opened(client, f"/app/try/{row.id}")
+    page = begun(client, row)
     inner = page.send('{"do": "create", "at": "shop", "package": "com.example.Shop"}')
     assert "only trying it out" in inner.text, inner.text
     review = inner.send(title="Nook")

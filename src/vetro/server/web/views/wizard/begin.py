@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
+from vetro.server.catalog.service import get_package
 from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
 from vetro.server.forms import form_session
@@ -79,10 +80,15 @@ def quick(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
     return _begun(request, caller, package=package, environment_name=name)
 
 
-@page(rule="use_forms")
+@page("GET", "POST", rule="use_forms")
 def try_out(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
-    """The form of an application to be filled in and planned, of which nothing is made."""
-    return _begun(request, caller, package=package, tried=True)
+    """Posted, the form of an application to be filled in and planned, of which nothing is made; else the button for it:
+    reading an address stores nothing.
+    """
+    if request.method == "POST":
+        return _begun(request, caller, package=package, tried=True)
+    context = {"package": get_package(caller, package), "address": request.get_full_path()}
+    return render(request, "wizard/try.html", context)
 
 
 @page("POST", rule="create_environment")
