@@ -183,10 +183,10 @@ def test_who_dies_over_the_next_draft_leaves_none(site: Site, monkeypatch: pytes
     def dies(*args: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    for place, name in ((store, "_begin_part"), (chains.store, "go_on"), (chains, "way_back")):
+    for place, name in ((store, "_begin_part"), (chains.store, "reconcile"), (chains, "way_back")):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(place, name, dies)
-            chains.go_on(Procedure.objects.get(id=procedure))
+            chains.begin_next_part(Procedure.objects.get(id=procedure))
     assert Procedure.objects.get(id=procedure).step == "drafting"
     assert Session.objects.filter(environment_id=site.id, state=Session.OPENED, upgrade__isnull=False).count() == 1
     Procedure.objects.filter(id=procedure).update(wake_at=Procedure.objects.get(id=procedure).created)
@@ -198,10 +198,10 @@ def test_two_that_go_on_at_once_begin_the_next_part_once(site: Site) -> None:
     procedure = site.begun()
     site.until(procedure, "drafting", 0)
     row = Procedure.objects.get(id=procedure)
-    first, second = chains._drafted(row), chains._drafted(row)
+    first, second = chains._next_part(row), chains._next_part(row)
     assert first is not None and second is not None
-    for drafted in (second, first):  # the first one's session was dropped as a dead one's
-        store.go_on(procedure, drafted=drafted)
+    for next_part in (second, first):  # the first one's session was dropped as a dead one's
+        store.reconcile(procedure, next_part=next_part)
     assert Procedure.objects.get(id=procedure).about["session_id"] == second.session_id
     found = site.run(procedure)
     assert found["step"] == "kept" and [task["kind"] for task in found["tasks"]] == ["snapshot", "deploy", "drop"] * 2
@@ -256,9 +256,9 @@ def test_others_have_nothing_to_say(site: Site, eve: Any, people: Any) -> None:
 def test_what_was_made_after_the_claim_lapsed_is_thrown_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     procedure = site.begun()
     site.until(procedure, "drafting", 0)
-    real, slow = chains._drafted, [True]
+    real, slow = chains._next_part, [True]
 
-    def drafted(row: Procedure) -> Any:
+    def next_part(row: Procedure) -> Any:
         made = real(row)
         if slow.pop() if slow else False:
             # It took longer than its claim: another one claims the procedure, and begins the part.
@@ -266,7 +266,7 @@ def test_what_was_made_after_the_claim_lapsed_is_thrown_away(site: Site, monkeyp
             assert sweep(lambda row: site.health) == 1
         return made
 
-    monkeypatch.setattr(chains, "_drafted", drafted)
+    monkeypatch.setattr(chains, "_next_part", next_part)
     assert sweep(lambda row: site.health) == 1 and not slow
     row = Procedure.objects.get(id=procedure)
     assert row.record["part"] == 1 and row.steps.count() == len({step.key for step in row.steps.all()})

@@ -54,12 +54,12 @@ def test_what_needs_a_person_is_told_once(market: Market, told: Any) -> None:
         if task is None:  # its turn comes later
             row.record = {**row.record, "since": 1.0, "until": 2.0}
             row.save()
-            store.go_on(procedure)
+            store.reconcile(procedure)
             continue
         well = task.kind == "snapshot" and row.step == "snapshotting"
         with transaction.atomic():
             completion.close(task, Outcome("done" if well else "failed"))
     assert row.steps.filter(kind="restore").count() == ATTEMPTS
     assert told() == [("update.stuck", "error")]
-    store.go_on(procedure)
+    store.reconcile(procedure)
     assert len(told()) == 1

@@ -81,9 +81,9 @@ class History:
                 except ServiceError:
                     pass  # not now
             case "look":
-                store.go_on(self.id)
+                store.reconcile(self.id)
             case "kill":
-                self.killed(lambda: store.go_on(self.id))
+                self.killed(lambda: store.reconcile(self.id))
             case "lose":  # retention drops a task
                 for task in self.working()[:1]:
                     Task.objects.filter(id=task.id).delete()

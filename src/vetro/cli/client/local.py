@@ -26,7 +26,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
 from vetro.server.local.answers import import_environment
 from vetro.server.local.environments import forget_resources, pin, stored
-from vetro.server.local.procedures import go_on, let_go, run_snapshots
+from vetro.server.local.procedures import let_go, resume_procedure, run_snapshots
 from vetro.server.local.tasks import check_free, held, run
 from vetro.server.local.workspace import Workspace
 from vetro.server.tasks import effect_hosts
@@ -157,10 +157,10 @@ class LocalClient(Client):
         """Lets go of what is held of an environment and whose time is over: on this machine nobody else does."""
         let_go(self.workspace, environment_id)
 
-    def go_on(self, procedure_id: str) -> None:
+    def resume_procedure(self, procedure_id: str) -> None:
         """Goes on with an update with a way back that waits."""
         with refusals():
-            go_on(self.workspace, procedure_id)
+            resume_procedure(self.workspace, procedure_id)
 
     def check_free(self, environment_id: str, *, abandon: bool = False) -> None:
         """Raises `vetro.server.errors.Conflict` while a task of an environment runs, or waits to be continued;

@@ -86,7 +86,7 @@ def resume_command(name: str, cancel: bool, abandon: bool, workspace: str | None
     """
     with out.explained(), server(workspace) as client:
         if client.local:
-            tasks.go_on(client, name, cancel, abandon, **options)
+            tasks.resume_here(client, name, cancel, abandon, **options)
         elif abandon:
             raise click.UsageError("--abandon is for this machine; on a server use 'vetro env cancel'")
         elif cancel:

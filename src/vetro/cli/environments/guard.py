@@ -193,7 +193,7 @@ def _wait(client: Client, row: Mapping[str, Any], quiet: bool) -> None:
     with Watch({}, quiet=quiet, what=row["step"]) as watch:
         while True:
             if is_local(client):
-                client.go_on(row["id"])
+                client.resume_procedure(row["id"])
             found = client.get(f"/procedures/{row['id']}")
             if found["step"] != row["step"] or found["tasks"] != row["tasks"]:
                 return

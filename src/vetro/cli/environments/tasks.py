@@ -143,7 +143,7 @@ def resume(client: Client, wanted: str, **options: Any) -> None:
     out.note(out.style(f"{ended['kind']} is {ended['state']}", fg="green"))
 
 
-def go_on(client: Client, wanted: str, cancel: bool, abandon: bool, **options: Any) -> None:
+def resume_here(client: Client, wanted: str, cancel: bool, abandon: bool, **options: Any) -> None:
     """`vetro env resume` on this machine: goes on with an interrupted task, ends it, or gives it up."""
     environment = find.environment(client, wanted)
     label = environment["name"]

@@ -14,7 +14,7 @@ from vetro.server.procedures.sweep import looking, visit
 from vetro.server.tasks.models import Task
 
 
-def go_on(workspace: Workspace, procedure_id: str) -> None:
+def resume_procedure(workspace: Workspace, procedure_id: str) -> None:
     """Goes on with an update that waits; its environment is looked at where that decides. Tasks are not run."""
     visit(procedure_id, lambda row: _look(workspace, row))
 
@@ -24,7 +24,7 @@ def let_go(workspace: Workspace, environment_id: str) -> None:
     row = Procedure.objects.filter(environment_id=environment_id, finished=None, step="holding").first()
     if row is None or workspace.lock(environment_id).holder() is not None:
         return
-    go_on(workspace, row.id)
+    resume_procedure(workspace, row.id)
     run_snapshots(workspace, environment_id, str(row.about["environment"]))
 
 

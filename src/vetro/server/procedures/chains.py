@@ -22,7 +22,7 @@ from vetro.server.errors import Unavailable
 from vetro.server.procedures import service, store
 from vetro.server.procedures.models import Procedure, of_task
 from vetro.server.procedures.service import Chain, Guard
-from vetro.server.procedures.store import Drafted
+from vetro.server.procedures.store import NextPart
 from vetro.server.procedures.way_back import way_back
 from vetro.yaql.errors import VetroError
 
@@ -62,25 +62,25 @@ def begin(
     return Procedure.objects.get(id=of_task(task.id))
 
 
-def go_on(row: Procedure) -> Procedure | None:
+def begin_next_part(row: Procedure) -> Procedure | None:
     """Makes the draft of the next part, and goes on: the procedure as it is then; None where it has ended.
 
     ``row.wake_at`` says until when it is ours. What was made later than that is thrown away: another one makes it then.
     """
-    drafted = _drafted(row)
+    next_part = _next_part(row)
     ours = Procedure.objects.filter(id=row.id, wake_at=row.wake_at, finished=None)
-    if drafted is not None and drafted.session_id and not ours.exists():
-        Session.objects.filter(id=drafted.session_id).delete()
+    if next_part is not None and next_part.session_id and not ours.exists():
+        Session.objects.filter(id=next_part.session_id).delete()
         return Procedure.objects.filter(id=row.id, finished=None).first()
-    done = store.go_on(row.id, drafted=drafted)
-    if drafted is not None and drafted.session_id:
-        used = done is not None and done.about["session_id"] == drafted.session_id
+    done = store.reconcile(row.id, next_part=next_part)
+    if next_part is not None and next_part.session_id:
+        used = done is not None and done.about["session_id"] == next_part.session_id
         if not used:  # somebody wanted something else meanwhile
-            Session.objects.filter(id=drafted.session_id).delete()
+            Session.objects.filter(id=next_part.session_id).delete()
     return done
 
 
-def _drafted(row: Procedure) -> Drafted | None:
+def _next_part(row: Procedure) -> NextPart | None:
     """The next part; None where that has to be tried again."""
     record = GuardedUpdate.from_json(row.record)
     number, caller, id = record.part + 1, Caller(**row.about["caller"]), row.environment_id
@@ -93,19 +93,19 @@ def _drafted(row: Procedure) -> Drafted | None:
     except Unavailable:
         return None
     except VetroError as error:
-        return Drafted(number, error.message)
+        return NextPart(number, error.message)
     try:
         substitution.migrate(caller, id, session.id)
         way = way_back(caller, id, session.id)
     except VetroError as error:
         session.delete()
-        return None if isinstance(error, Unavailable) else Drafted(number, error.message)
+        return None if isinstance(error, Unavailable) else NextPart(number, error.message)
     why = Text("there would be no way back: {why}", why=way.why) if way.why is not None else ""
     unknown = [text for text in way.losses if text not in chain["losses"] and text not in row.about["losses"]]
     if not why and unknown and (way.required or chain["asked"]):
         why = Text("not all of it would come back: {what}", what="; ".join(unknown)[:1000])
     if why:
         session.delete()
-        return Drafted(number, why)
+        return NextPart(number, why)
     settle = 0.0 if chain["settle"] is not None else way.settle
-    return Drafted(number, "", session.id, way.losses, way.ignored, way.still, settle)
+    return NextPart(number, "", session.id, way.losses, way.ignored, way.still, settle)

@@ -39,13 +39,13 @@ def _broken_off(task: Task) -> None:
         return
     id = ProcedureStep.objects.filter(task_id=task.id).values_list("procedure_id", flat=True).first()
     if id is not None:
-        _loaded("store").go_on(id)
+        _loaded("store").reconcile(id)
 
 
 def _leaving(environment_id: str) -> None:
     id = Procedure.objects.filter(environment_id=environment_id, finished=None).values_list("id", flat=True).first()
     if id is not None:
-        _loaded("store").go_on(id, asked="abandon")
+        _loaded("store").reconcile(id, asked="abandon")
 
 
 def _environment_of(id: str) -> str:

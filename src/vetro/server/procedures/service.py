@@ -291,7 +291,7 @@ def keep(caller: Caller, environment_id: str) -> Procedure:
 
 @transaction.atomic
 def _ask(caller: Caller, row: Procedure, asked: Any) -> Procedure:
-    done = store.go_on(row.id, asked=asked)
+    done = store.reconcile(row.id, asked=asked)
     if done is None:  # it has ended in this moment
         return Procedure.objects.get(id=row.id)
     record(caller, f"environment.{asked}", row.environment_id, row.about["environment"], procedure=row.id)

@@ -1,4 +1,4 @@
-"""`go_on`: one look at a procedure, in one transaction: its row is locked, the reducer says what it is now and what is
+"""`reconcile`: one look at a procedure, in one transaction: its row is locked, the reducer says what it is now and what is
 to be done, and that is stored and enqueued together.
 
 Whoever is killed leaves all of it or nothing, and a look too many does nothing: tasks have keys
@@ -54,7 +54,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class NextPart:
     """The next part of a chain, or ``why`` it cannot be begun."""
 
     #: Its number, from 0.
@@ -68,11 +68,11 @@ class Drafted:
     settle: float = 0.0
 
 
-def go_on(
-    id: str, *, asked: Asked = "", health: Mapping[str, Health] | None = None, drafted: Drafted | None = None
+def reconcile(
+    id: str, *, asked: Asked = "", health: Mapping[str, Health] | None = None, next_part: NextPart | None = None
 ) -> Procedure | None:
     """Looks at a procedure: as it is then; None where it is gone, or has ended. ``asked``: what somebody wants of it;
-    ``health``: how its environment is, where somebody looked; ``drafted``: its next part, where somebody made it."""
+    ``health``: how its environment is, where somebody looked; ``next_part``: its next part, where somebody made it."""
     with transaction.atomic():
         row = _locked(id)
         if row is None:
@@ -81,7 +81,7 @@ def go_on(
             row.asked = asked
         elif not Environment.objects.filter(id=row.environment_id).exists():
             row.asked = "abandon"
-        drive(row, health, drafted)
+        drive(row, health, next_part)
         return row
 
 
@@ -96,19 +96,19 @@ def _locked(id: str) -> Procedure | None:
     return Procedure.objects.select_for_update().filter(id=id, finished=None).first()
 
 
-def drive(row: Procedure, health: Mapping[str, Health] | None, drafted: Drafted | None = None) -> None:
+def drive(row: Procedure, health: Mapping[str, Health] | None, next_part: NextPart | None = None) -> None:
     """Goes on with a procedure whose row is locked, or new."""
     while True:
         now = clock.read()
         before = GuardedUpdate.from_json(row.record)
         names = _names(row, health or ())
         asked: Any = row.asked
-        next_part = drafted is not None and drafted.part == before.part + 1
-        draft = drafted.why if drafted is not None and next_part else None
+        fits = next_part is not None and next_part.part == before.part + 1
+        draft = next_part.why if next_part is not None and fits else None
         facts = Facts(tasks=_tasks(row), health=health, names=names, asked=asked, draft=draft)
         after, commands = advance(before, facts, now.timestamp())
-        if drafted is not None and after.part == before.part + 1:
-            after = _begin_part(row, after, drafted, now)
+        if next_part is not None and after.part == before.part + 1:
+            after = _begin_part(row, after, next_part, now)
         _follow(row, before, after, commands, now)
         for command in commands:
             match command:
@@ -122,21 +122,21 @@ def drive(row: Procedure, health: Mapping[str, Health] | None, drafted: Drafted 
             return
 
 
-def _begin_part(row: Procedure, after: GuardedUpdate, drafted: Drafted, now: datetime) -> GuardedUpdate:
+def _begin_part(row: Procedure, after: GuardedUpdate, next_part: NextPart, now: datetime) -> GuardedUpdate:
     """What a procedure knows of the part that it begins; the others are behind it, unless all go back together."""
-    losses = [*row.about["losses"], *(one for one in drafted.losses if one not in row.about["losses"])]
+    losses = [*row.about["losses"], *(one for one in next_part.losses if one not in row.about["losses"])]
     row.about = {
         **row.about,
-        "session_id": drafted.session_id,
-        "losses": losses if after.together else list(drafted.losses),
-        "ignored": sorted({*row.about["ignored"], *drafted.ignored}),
-        "still": drafted.still,
+        "session_id": next_part.session_id,
+        "losses": losses if after.together else list(next_part.losses),
+        "ignored": sorted({*row.about["ignored"], *next_part.ignored}),
+        "still": next_part.still,
     }
     environment = Environment.objects.filter(id=row.environment_id).first()
     if not after.together and environment is not None:
         row.before_state, row.update_state = environment.version, None
         row.about |= {"failure": environment.failure, "stopped": environment.stopped, "since": now.isoformat()}
-    return replace(after, settle=max(after.settle, drafted.settle))
+    return replace(after, settle=max(after.settle, next_part.settle))
 
 
 def _names(row: Procedure, ids: Collection[str]) -> dict[str, str]:

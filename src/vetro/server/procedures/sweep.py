@@ -18,7 +18,7 @@ from vetro.engine.task.launcher import Launcher
 from vetro.engine.watching.states import State
 from vetro.server.config.config import Config
 from vetro.server.procedures.models import Procedure
-from vetro.server.procedures.store import go_on
+from vetro.server.procedures.store import reconcile
 from vetro.server.tasks import clock
 
 _log = logging.getLogger("vetro.worker")
@@ -65,7 +65,7 @@ def visit(id: str, look: Look) -> Procedure | None:
             return row
         row.wake_at = until
         # Loaded here: it needs what makes upgrades, which few commands do.
-        found: Procedure | None = import_module("vetro.server.procedures.chains").go_on(row)
+        found: Procedure | None = import_module("vetro.server.procedures.chains").begin_next_part(row)
         return found
     decides = row.step == "settling" and not row.asked and record.by_health
     if decides and record.until is not None and record.until <= now.timestamp():
@@ -74,7 +74,7 @@ def visit(id: str, look: Look) -> Procedure | None:
         if not mine.update(wake_at=now + timedelta(seconds=LOOKING)):
             return row
         health = look(row)
-    return go_on(id, health=health)
+    return reconcile(id, health=health)
 
 
 class Sweeper:
