@@ -174,7 +174,7 @@ def test_whoever_leaves_the_language_only_spoils_the_own_row(
     drain()
     groups = {
         one["name"]: group["group"]
-        for group in service.told(ann.caller, impact)["groups"]
+        for group in service.describe(ann.caller, impact)["groups"]
         for one in group["environments"]
     }
     assert len(groups) == 2 * len(names)

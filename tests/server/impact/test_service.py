@@ -30,7 +30,7 @@ def stored(version: str, text: str | None = None) -> LockedPackage:
 def asked(person: Any, drain: Callable[..., Any], package: LockedPackage, **more: Any) -> dict[str, Any]:
     impact = service.start(person.caller, package, **more)
     drain()
-    found = service.told(person.caller, impact)
+    found = service.describe(person.caller, impact)
     assert found["state"] == "done"
     return found
 
@@ -127,7 +127,7 @@ def test_of_other_projects_nothing_is_told_but_counts_and_places(
     drain()
     # Whoever may count environments of all projects, and not see them, as by a policy of the operator.
     counting = people("carl", "operators").caller
-    found = service.told(counting, impact)
+    found = service.describe(counting, impact)
     assert counted(found) == {"fails": 1, "changes": 1}
     assert [place for one in found["groups"] for place in one["places"]] == [
         {"file": "Classes/Shop.yaml", "line": 18, "count": 1}
@@ -142,7 +142,7 @@ def test_of_other_projects_nothing_is_told_but_counts_and_places(
     with pytest.raises(NotFound):
         service.get(eve.caller, impact.id)
     # An administrator may list the environments of all projects, so their names are told.
-    named = [one["name"] for group in service.told(root.caller, impact)["groups"] for one in group["environments"]]
+    named = [one["name"] for group in service.describe(root.caller, impact)["groups"] for one in group["environments"]]
     assert sorted(named) == ["one", "two"]
 
 
@@ -164,7 +164,7 @@ def test_a_place_that_the_package_does_not_have_is_not_told(shops: list[str], pe
         Entry.objects.create(
             impact=impact, environment_id=f"e{number}", project_id="else", group="fails", detail=detail
         )
-    (group,) = service.told(people("carl", "operators").caller, impact)["groups"]
+    (group,) = service.describe(people("carl", "operators").caller, impact)["groups"]
     assert group["places"] == [{"file": "Classes/Shop.yaml", "line": 3, "count": 1}]
     assert CANARY not in json.dumps(group, default=str)
 

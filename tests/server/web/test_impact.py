@@ -82,12 +82,12 @@ def test_nothing_is_asked_where_nobody_has_an_older_version(
 def test_many_environments_are_looked_at_when_somebody_asks(
     markets: list[str], ann: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(service, "MOST_AUTOMATIC", 1)
     text = brought(browser(ann), "1.1.0")
     assert "2 environments of your project use an older version." in text and "hx-get" not in text
     assert not Impact.objects.exists()
     # So it is where the project has no room for another question.
-    monkeypatch.setattr(service, "MOST_AT_ONCE", 10)
+    monkeypatch.setattr(service, "MOST_AUTOMATIC", 10)
     monkeypatch.setattr(service, "MOST_RUNNING", 0)
     assert "2 environments of your project use an older version." in brought(browser(ann), "1.2.0")
     assert not Impact.objects.exists()

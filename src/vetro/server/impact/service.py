@@ -51,10 +51,10 @@ _PRIORITY: Final = -10
 #: Environments of one question.
 MOST: Final = 20_000
 #: Environments of a question that nobody asked for: a minute of two processors, behind everything else.
-MOST_AT_ONCE: Final = 500
+MOST_AUTOMATIC: Final = 500
 #: Environments that are named of a group.
 _NAMED: Final = 100
-_AT_ONCE: Final = 500
+_BATCH: Final = 500
 
 
 def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False, size: int = 0) -> Impact:
@@ -94,16 +94,16 @@ def start(caller: Caller, package: LockedPackage, *, all_projects: bool = False,
     return impact
 
 
-def at_once(caller: Caller, package: LockedPackage) -> Impact | None:
+def start_automatically(caller: Caller, package: LockedPackage) -> Impact | None:
     """The question about a version that was just published or imported, which is asked without being asked for.
 
     It is about all projects where the caller may know that, else about the own. None where there is none: the caller
-    may not plan, nothing runs an older version, more than `MOST_AT_ONCE` do, or the project has no room for it now.
+    may not plan, nothing runs an older version, more than `MOST_AUTOMATIC` do, or the project has no room for it now.
     """
     if not allows(caller, "plan_environment"):
         return None
     everywhere = allows(caller, "impact_all_projects")
-    if not 0 < len(environments(caller, package, all_projects=everywhere)) <= MOST_AT_ONCE:
+    if not 0 < len(environments(caller, package, all_projects=everywhere)) <= MOST_AUTOMATIC:
         return None
     last = newest(caller, package.digest)
     if last is not None and tasks(last):
@@ -135,8 +135,8 @@ def _check_room(caller: Caller, digest: str, size: int) -> None:
 def _slices(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     """The environments of each task, with the label that its worker must have: as for tasks of these environments."""
     labels: dict[str, list[tuple[str, str]]] = {}
-    for first in range(0, len(rows), _AT_ONCE):
-        some = rows[first : first + _AT_ONCE]
+    for first in range(0, len(rows), _BATCH):
+        some = rows[first : first + _BATCH]
         known = Environment.objects.in_bulk([id for id, _ in some])
         for row in some:
             labels.setdefault(label_of(config(), "plan", known.get(row[0])), []).append(row)
@@ -178,7 +178,7 @@ def tasks(impact: Impact) -> list[str]:
     return [id for id in dict.fromkeys(ids) if id in waiting]
 
 
-def told(caller: Caller, impact: Impact) -> dict[str, Any]:
+def describe(caller: Caller, impact: Impact) -> dict[str, Any]:
     """What was found out so far, as the caller may see it: see `vetro.server.api.v2.impact`."""
     counts = dict(impact.entries.order_by().values_list("group").annotate(Count("id")))
     waiting, total = counts.pop("", 0), sum(counts.values())
@@ -293,6 +293,6 @@ def forget(now: datetime) -> int:
 
 def _drop(table: Any, key: str, before: datetime) -> int:
     count = 0
-    while ids := list(table.objects.filter(created__lt=before).values_list(key, flat=True)[:_AT_ONCE]):
+    while ids := list(table.objects.filter(created__lt=before).values_list(key, flat=True)[:_BATCH]):
         count += table.objects.filter(Q(**{f"{key}__in": ids})).delete()[0]
     return count

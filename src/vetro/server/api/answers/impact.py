@@ -43,7 +43,7 @@ def show_impact_plan(caller: Caller, impact_id: str, environment_id: str) -> dic
 
 def shown(caller: Caller, impact: Impact) -> dict[str, Any]:
     """An impact as clients see it."""
-    return {**service.told(caller, impact), "tasks": service.tasks(impact)}
+    return {**service.describe(caller, impact), "tasks": service.tasks(impact)}
 
 
 def locked(row: Package) -> LockedPackage:

@@ -77,7 +77,7 @@ def switch(request: HttpRequest, caller: Caller, package: str) -> HttpResponse:
         return render(request, "packages/too_low.html", context, error.status)
     facets.forget(caller.project_id)
     messages.success(request, words[what])
-    if what == ("is_public", True) and impacts.at_once(caller, row.locked()):
+    if what == ("is_public", True) and impacts.start_automatically(caller, row.locked()):
         return go(request, f"/app/packages/{row.id}/impact/")
     return go(request, f"/app/packages/{row.id}/")
 

@@ -92,7 +92,7 @@ def after_import(caller: Caller, row: Package) -> dict[str, Any] | None:
     if not (row.usable and row.enabled and allows(caller, "plan_environment")):
         return None
     package = row.locked()
-    begun = impacts.at_once(caller, package)
+    begun = impacts.start_automatically(caller, package)
     count = len(impacts.environments(caller, package, all_projects=False))
     if begun is None and not count:
         return None
@@ -114,7 +114,7 @@ def known(caller: Caller, row: Package) -> dict[str, Any] | None:
 
 def shown(caller: Caller, impact: Impact) -> dict[str, Any]:
     """What was found out so far, as templates show it."""
-    told = impacts.told(caller, impact)
+    told = impacts.describe(caller, impact)
     total = max(told["total"], 1)
     for group in told["groups"]:
         group["title"], group["colour"], group["icon"] = _LOOKS[group["group"]]
