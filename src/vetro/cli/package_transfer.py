@@ -208,7 +208,7 @@ def compatibility_lines(found: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def show_rehearsal(done: Mapping[str, Any]) -> None:
+def show_import_report(done: Mapping[str, Any]) -> None:
     """What an upload would do, for people."""
     report = done.get("check", {"items": [], "problems": []})
     rows = [(i["fqn"] or i["filename"], i["version"] or "", "to be published") for i in report["items"]]

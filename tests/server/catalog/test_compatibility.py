@@ -12,7 +12,7 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog import blobs, compatibility, service
 from vetro.server.catalog.compatibility import NotCompared, NumberTooLow, Version
 from vetro.server.catalog.imports import import_packages
-from vetro.server.catalog.inspection.dry_run import rehearse
+from vetro.server.catalog.inspection.dry_run import import_report
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.errors import Conflict, Forbidden, TooMany
@@ -235,10 +235,10 @@ def test_an_answer_that_means_nothing_is_none(ann: Any, monkeypatch: pytest.Monk
 
 def test_a_rehearsal_says_what_an_import_would(ann: Any, settings: Settings) -> None:
     imported(ann, app("1.0.0"))
-    (item,) = rehearse(ann.caller, [app("1.0.1", BROKEN)])["items"]
+    (item,) = import_report(ann.caller, [app("1.0.1", BROKEN)])["items"]
     assert item["ok"] and item["compatibility"]["required"] == "2.0.0"
     settings(versioning="refuse")
-    (item,) = rehearse(ann.caller, [app("1.0.1", BROKEN)])["items"]
+    (item,) = import_report(ann.caller, [app("1.0.1", BROKEN)])["items"]
     assert not item["ok"] and item["problems"][0]["code"] == "SRV523"
 
 

@@ -86,5 +86,5 @@ def test_what_a_plan_makes_is_counted_by_kind() -> None:
     stacks = [{"resources": [server, server, {**server, "what": "deleted"}, {**server, "type": "OS::Cinder::Volume"}]}]
     sized = {"what": "created", "type": "a.B", "properties": [{"name": "flavor", "new": "m1.small"}]}
     plan = {"stacks": stacks, "objects": [sized, sized], "scripts": [1, 2, 3]}
-    found = dry_run.gets(Task(result=plan, spec={"packages": []}))
+    found = dry_run.plan_totals(Task(result=plan, spec={"packages": []}))
     assert found.resources == {"servers": 2, "volumes": 1} and found.sizes == {"m1.small": 2} and found.scripts == 3

@@ -136,7 +136,7 @@ def test_a_plan_of_servers_that_nobody_has_yet_talks_to_their_agents(ann: Any, d
     task.refresh_from_db()
     assert task.state == "done", task.error
     assert [run["plan"] for run in task.result["scripts"]] == ["Install database"]
-    found = dry_run.gets(task)
+    found = dry_run.plan_totals(task)
     assert found.resources["servers"] == 1 and found.addresses[0][1].startswith("http://")
 
 

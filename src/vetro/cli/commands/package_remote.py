@@ -79,7 +79,7 @@ def publish_command(
     if output != "table":
         out.print_data(done, output)
     elif dry_run:
-        package_transfer.show_rehearsal(done)
+        package_transfer.show_import_report(done)
     else:
         package_transfer.show_published(done)
     if not done.get("check", {}).get("ok", True):

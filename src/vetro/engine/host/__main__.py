@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from vetro.engine.host.answer import GRACE, describe
 from vetro.engine.host.config import build_host, pulse_of
-from vetro.engine.host.dry_run import Rehearsal
+from vetro.engine.host.dry_run import DryRunHost
 from vetro.engine.host.forker import die_with, serve
 from vetro.engine.host.frame_server import Service
 from vetro.engine.host.performer import EffectsHost
@@ -62,7 +62,7 @@ def serve_worker(fd: int) -> int:
         pulse = pulse_of(config)
         if pulse is not None:
             pulse.watch()
-        host = cast(EffectsHost, Rehearsal(made)) if rehearsal else made
+        host = cast(EffectsHost, DryRunHost(made)) if rehearsal else made
     except (FrameError, OSError):
         return 1
     except Exception as error:

@@ -1,4 +1,4 @@
-"""`Rehearsal`: an effects host for plans. Nothing waits, and what only the real world can do is not done.
+"""`DryRunHost`: an effects host for plans. Nothing waits, and what only the real world can do is not done.
 
 Stacks and agents go to the recorder that the host has; here are the rest: pauses end at once (and the clock goes on by
 as much, so that loops with a deadline end), effects of plug-ins are answered with null.
@@ -14,7 +14,7 @@ from vetro.engine.host.answer import Request
 from vetro.engine.host.performer import Answered, EffectsHost
 
 
-class Rehearsal:
+class DryRunHost:
     """Stands before ``host``, for `vetro.engine.host.frame_server.Service`."""
 
     def __init__(self, host: EffectsHost) -> None:

@@ -46,7 +46,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class DryRun:
     """``task``: the plan, None where there can be none; ``missing``: what has to be answered first."""
 
     task: Task | None
@@ -54,7 +54,7 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, slots=True)
-class Gets:
+class PlanTotals:
     """What a plan makes: {kind: number} of resources, sizes of servers with how many have them, scripts that run, and
     (name of the component, address) as a recorder made them up.
     """
@@ -66,19 +66,19 @@ class Gets:
     addresses: Sequence[tuple[str, str]] = ()
 
 
-def known(caller: Caller, package: Package) -> Rehearsal | None:
+def known(caller: Caller, package: Package) -> DryRun | None:
     """The one that somebody of the project has begun; None without one."""
     try:
         kept = json.loads(_file(caller, package).read_text("utf-8"))
     except (OSError, ValueError):
         return None
     if kept.get("missing"):
-        return Rehearsal(None, tuple(kept["missing"]))
+        return DryRun(None, tuple(kept["missing"]))
     task = Task.objects.filter(id=kept.get("task") or "", project_id=caller.project_id, kind="plan").first()
-    return None if task is None or task.state in ("cancelled", "killed") else Rehearsal(task)
+    return None if task is None or task.state in ("cancelled", "killed") else DryRun(task)
 
 
-def begin(caller: Caller, package: Package) -> Rehearsal:
+def begin(caller: Caller, package: Package) -> DryRun:
     """Begins it, unless it is there. Raises what beginning a form raises, `Forbidden`, `QuotaBusy`."""
     enforce(caller, "plan_environment")
     found = known(caller, package)
@@ -93,18 +93,18 @@ def begin(caller: Caller, package: Package) -> Rehearsal:
                 if shown.outcome != "next":
                     break
             if shown.outcome == "ready":
-                found = Rehearsal(form_session.plan(caller, shown.id))
+                found = DryRun(form_session.plan(caller, shown.id))
             else:
                 missing = [_label(shown, one.place) for one in shown.problems][:_NAMED]
-                found = Rehearsal(None, tuple(dict.fromkeys(missing)) or (shown.title,))
+                found = DryRun(None, tuple(dict.fromkeys(missing)) or (shown.title,))
         except FormFailed as error:
-            found = Rehearsal(None, (str(error.message),))
+            found = DryRun(None, (str(error.message),))
         form_session.discard(caller, shown.id)
     _keep(_file(caller, package), {"task": found.task.id if found.task else "", "missing": list(found.missing)})
     return found
 
 
-def gets(task: Task) -> Gets:
+def gets(task: Task) -> PlanTotals:
     """What a plan that is done makes."""
     plan = task.result
     resources: Counter[str] = Counter()
@@ -121,7 +121,7 @@ def gets(task: Task) -> Gets:
         if told["name"] == "flavor" and isinstance(told["new"], str)
     )
     classes = fixed_properties.classes_of([package["digest"] for package in task.spec["packages"]])
-    return Gets(dict(resources), dict(sizes), len(made), len(plan["scripts"]), _addresses(made, classes))
+    return PlanTotals(dict(resources), dict(sizes), len(made), len(plan["scripts"]), _addresses(made, classes))
 
 
 def _addresses(made: Sequence[Mapping[str, Any]], classes: Classes) -> list[tuple[str, str]]:

@@ -367,7 +367,7 @@ def import_from(request: HttpRequest, given: ImportFrom) -> Answer:
 def check_packages(request: HttpRequest, archive: Annotated[list[UploadedFile], File()]) -> Any:
     """What importing these archives would say. Nothing is stored."""
     data = _archives(archive)
-    report = dry_run.rehearse(who(request), data)
+    report = dry_run.import_report(who(request), data)
     items = [
         {"filename": file.name or "", **item, "compatibility": compatibility_shown(item["compatibility"])}
         for file, item in zip(archive, report["items"], strict=True)

@@ -1,4 +1,4 @@
-"""`rehearse`: what an import would say, without storing anything."""
+"""`import_report`: what an import would say, without storing anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vetro.server.catalog.inspection.client import ArchiveRefused
 from vetro.server.errors import ServiceError
 
 
-def rehearse(caller: Caller, archives: Sequence[bytes | memoryview]) -> dict[str, Any]:
+def import_report(caller: Caller, archives: Sequence[bytes | memoryview]) -> dict[str, Any]:
     """{ok, items: [{ok, fqn, version, findings, compatibility, problems}], problems}; ``items`` as the archives are.
 
     Everything that an import finds out one after the other is looked at, so that one answer has it all; ``problems``

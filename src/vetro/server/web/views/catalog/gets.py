@@ -37,7 +37,7 @@ def _told(task: Task) -> dict[str, Any]:
     if task.state not in Task.FINAL:
         return {"waits": True}
     if task.state == "done" and isinstance(task.result, dict):
-        return {"gets": dry_run.gets(task)}
+        return {"gets": dry_run.plan_totals(task)}
     return {"failed": decode_messages(task.error or {}).get("message") or task.state}
 
 

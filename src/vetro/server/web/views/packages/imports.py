@@ -96,7 +96,7 @@ def _checked(request: HttpRequest, caller: Caller) -> dict[str, Any]:
     if request.POST.get("way", "files") != "files":
         raise Invalid(_("Only files can be checked without importing them."))
     files, data = _files(request)
-    told = dry_run.rehearse(caller, data)
+    told = dry_run.import_report(caller, data)
     items = [
         {
             **item,

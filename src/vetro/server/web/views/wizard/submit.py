@@ -78,7 +78,7 @@ def _gets(caller: Caller, shown: Shown, about: Mapping[str, Any]) -> dict[str, A
     if shown.purpose != "try" or about.get("plan") is None:
         return {}
     row = Package.objects.filter(id=(shown.package or {}).get("id", "")).first()
-    return {"gets": dry_run.gets(about["task"]), "actions": actions_of(caller, row) if row is not None else []}
+    return {"gets": dry_run.plan_totals(about["task"]), "actions": actions_of(caller, row) if row is not None else []}
 
 
 def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = False) -> HttpResponse:
