@@ -23,7 +23,7 @@ MOMENTS = (
     "vetro.engine.task.launcher:Launcher._start_zygote",  # the zygote loads the language
     pytest.param("vetro.engine.task.launcher:Launcher.start", marks=pytest.mark.campaign),
     pytest.param("vetro.server.tasks.members:join", marks=pytest.mark.campaign),
-    "vetro.server.tasks.members:make_pulses",
+    "vetro.server.tasks.members:make_heartbeats",
     "ready",
 )
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

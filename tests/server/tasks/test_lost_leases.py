@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.server.tasks import shop
-from vetro.engine.host.heartbeat import Pulse, moment
+from vetro.engine.host.heartbeat import Heartbeat, moment
 from vetro.engine.host.process import HostProcess
 from vetro.server import sandboxed_workers
 from vetro.server.setup import config
@@ -68,13 +68,13 @@ def test_each_beat_tells_of_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None
     lost: list[Lease] = []
     renewed: list[Lease] = []
     runner: Any = SimpleNamespace(
-        held=lambda: [mine, theirs], lose=lost.extend, pulses=None, beat=lambda leases, at: renewed.extend(leases)
+        held=lambda: [mine, theirs], lose=lost.extend, heartbeats=None, beat=lambda leases, at: renewed.extend(leases)
     )
     monkeypatch.setattr(pool.linking, "begin", threading.Thread)  # one that has not begun
     made = WorkerPool(config(), runner)
     rounds = iter([False, True])
     made.beat(SimpleNamespace(wait=lambda seconds: next(rounds)))  # type: ignore[arg-type]
-    made.pulses.rmdir()
+    made.heartbeats.rmdir()
     assert (lost, renewed) == ([theirs], [mine])
 
 
@@ -85,7 +85,7 @@ def test_a_task_that_is_claimed_again_by_its_own_worker_has_a_pulse_of_its_own(a
     shop.deploy(ann.caller, environment, package, wait=3600)
     lease = claim("me", 60.0)
     assert lease is not None
-    pulses: list[Pulse] = []
+    heartbeats: list[Heartbeat] = []
     again: list[Lease | None] = []
 
     def step(name: str, key: str) -> None:
@@ -93,28 +93,30 @@ def test_a_task_that_is_claimed_again_by_its_own_worker_has_a_pulse_of_its_own(a
         if entry is None or entry.kind != "sleep" or again:
             return
         runner.beat(runner.held(), moment() - 59.0)
-        assert pulses[0].lives() and pulses[0].silence() > 58.0
+        assert heartbeats[0].lives() and heartbeats[0].silence() > 58.0
         Task.objects.update(lease_until=clock.after(-1.0))
         again.append(claim("me", 60.0))
         held = runner.held()
         runner.lose(renew(held))
         runner.beat(held, moment())
-        assert not pulses[0].lives()
+        assert not heartbeats[0].lives()
 
     def host(given: Any) -> HostProcess:
-        found = Pulse.from_json(given["pulse"])
+        found = Heartbeat.from_json(given["pulse"])
         assert found is not None
-        pulses.append(found)
+        heartbeats.append(found)
         assert found.lives()
         return effect_hosts.host(given)
 
     runner = TaskRunner(config(), sandboxed_workers.launcher(), host, step)
-    runner.pulses = tmp_path
+    runner.heartbeats = tmp_path
     assert runner.run(lease) is None
     (second,) = again
     assert second is not None and second.fence > lease.fence
     Task.objects.update(cancel="enough")
     ended = runner.run(second)
     assert ended is not None and ended.state == "cancelled"
-    assert [pulse.path.name for pulse in pulses] == [f"{one.task_id}-{one.fence}" for one in (lease, second)]
+    assert [heartbeat.path.name for heartbeat in heartbeats] == [
+        f"{one.task_id}-{one.fence}" for one in (lease, second)
+    ]
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ import os
 from typing import Any, cast
 
 from vetro.engine.host.answer import GRACE, describe
-from vetro.engine.host.config import build_host, pulse_of
+from vetro.engine.host.config import build_host, heartbeat_of
 from vetro.engine.host.dry_run import DryRunHost
 from vetro.engine.host.forker import die_with, serve
 from vetro.engine.host.frame_server import Service
@@ -59,9 +59,9 @@ def serve_worker(fd: int) -> int:
             return 0
         rehearsal = config.pop("rehearsal", False)
         made = build_host(config)
-        pulse = pulse_of(config)
-        if pulse is not None:
-            pulse.watch()
+        heartbeat = heartbeat_of(config)
+        if heartbeat is not None:
+            heartbeat.watch()
         host = cast(EffectsHost, DryRunHost(made)) if rehearsal else made
     except (FrameError, OSError):
         return 1
@@ -69,7 +69,7 @@ def serve_worker(fd: int) -> int:
         _send(fd, {"t": "refused", "error": describe(error)})
         return 1
     _send(fd, {"t": "ready"})
-    if not Service(fd, host, pulse).run():
+    if not Service(fd, host, heartbeat).run():
         os._exit(1)  # the worker has gone: its successor adopts what was begun
     host.close(GRACE)
     return 0

@@ -36,7 +36,7 @@ from vetro.clouds.messages import Channel
 from vetro.clouds.quotas import limits_of
 from vetro.engine.host.answer import HostConfigError
 from vetro.engine.host.encryption import Seal
-from vetro.engine.host.heartbeat import Pulse
+from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.performer import EffectsHost
 
 _KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse", "own",
@@ -71,7 +71,7 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             seal=Seal(secrets, owner.project) if secrets else None,
             identities=config.get("identities"),
             plugins=config.get("plugins"),
-            pulse=pulse_of(config),
+            heartbeat=heartbeat_of(config),
             own=own,
             snapshots=config.get("snapshots") is True,
         )
@@ -82,10 +82,10 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
         raise
 
 
-def pulse_of(config: Mapping[str, Any]) -> Pulse | None:
-    """The pulse that these settings name. Raises `HostConfigError`."""
+def heartbeat_of(config: Mapping[str, Any]) -> Heartbeat | None:
+    """The heartbeat that these settings name. Raises `HostConfigError`."""
     try:
-        return Pulse.from_json(config.get("pulse"))
+        return Heartbeat.from_json(config.get("pulse"))
     except (TypeError, ValueError, KeyError):
         raise HostConfigError("setting 'pulse' of the effects host must have 'path' and 'seconds'") from None
 

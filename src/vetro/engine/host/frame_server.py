@@ -9,7 +9,7 @@ from typing import Any
 
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.answer import Request, describe
-from vetro.engine.host.heartbeat import Pulse, moment
+from vetro.engine.host.heartbeat import Heartbeat, moment
 from vetro.engine.host.performer import EffectsHost
 from vetro.frames import Decoder, FrameError, encode, read
 
@@ -17,13 +17,13 @@ from vetro.frames import Decoder, FrameError, encode, read
 class Service:
     """Serves one worker over the socket ``fd`` until it is told to finish, or the worker has gone.
 
-    ``pulse``: what its worker ordered before both stood still for longer than a lease is not begun any more.
+    ``heartbeat``: what its worker ordered before both stood still for longer than a lease is not begun any more.
     """
 
-    def __init__(self, fd: int, host: EffectsHost, pulse: Pulse | None = None) -> None:
+    def __init__(self, fd: int, host: EffectsHost, heartbeat: Heartbeat | None = None) -> None:
         self._fd = fd
         self._host = host
-        self._pulse = pulse
+        self._heartbeat = heartbeat
         self._begun = moment()
         self._lock = threading.Lock()
         self._decoder = Decoder()
@@ -41,7 +41,7 @@ class Service:
             for message in messages:
                 if message["t"] == "finish":
                     return True
-                if self._pulse is not None and message["t"] == "perform" and not self._pulse.lives(self._begun):
+                if self._heartbeat is not None and message["t"] == "perform" and not self._heartbeat.lives(self._begun):
                     return False
                 self._take(message)
 

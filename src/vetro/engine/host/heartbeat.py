@@ -1,4 +1,4 @@
-"""The pulse of a lease: until when the effects host of a task may believe that the task is its worker's.
+"""The heartbeat of a lease: until when the effects host of a task may believe that the task is its worker's.
 
 A worker that stands still (a halted process, a paused machine) loses its leases, and another one goes on with its
 tasks, while its hosts still run: they would take answers of agents away from the successor's host, and acknowledge
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Parts of the allowed silence between two looks of `Pulse.watch`.
+#: Parts of the allowed silence between two looks of `Heartbeat.watch`.
 _LOOKS = 8
 
 
@@ -42,14 +42,14 @@ def moment() -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class Heartbeat:
     """The file that a worker writes, and the seconds of silence after which the task may be another's."""
 
     path: Path
     seconds: float
 
     @classmethod
-    def from_json(cls, data: Any) -> Pulse | None:
+    def from_json(cls, data: Any) -> Heartbeat | None:
         """Made of ``{"path", "seconds"}``; of None: None. Raises `TypeError`, `ValueError`, `KeyError`."""
         return None if data is None else cls(Path(data["path"]), float(data["seconds"]))
 

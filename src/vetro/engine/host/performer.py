@@ -21,7 +21,7 @@ from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request, describe
 from vetro.engine.host.call_deadlines import Unwatched
 from vetro.engine.host.encryption import Seal
-from vetro.engine.host.heartbeat import Pulse
+from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.snapshots import SnapshotEffects
 from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
@@ -40,7 +40,7 @@ class EffectsHost:
 
     Functions that installed extensions declare with ``@effect`` are performed, too; ``plugins`` limits them to these
     distributions. ``identities`` is ``{caller|environment: {user|project: record}}``, by default made of the owner.
-    ``pulse`` is that of the task's lease, if its worker may stand still. ``own``: see `Agents`.
+    ``heartbeat`` is that of the task's lease, if its worker may stand still. ``own``: see `Agents`.
     ``snapshots``: whether effects `snapshot.*` are performed; they undo what other tasks did.
     """
 
@@ -58,7 +58,7 @@ class EffectsHost:
         on_note: Callable[[str, Mapping[str, Any]], None] = lambda kind, args: None,
         clock: Callable[[], float] = time.time,
         conflict_pauses: tuple[float, ...] = CONFLICT_PAUSES,
-        pulse: Pulse | None = None,
+        heartbeat: Heartbeat | None = None,
         own: Iterable[str] | None = None,
         snapshots: bool = False,
     ) -> None:
@@ -69,7 +69,7 @@ class EffectsHost:
             signer,
             clock,
             _Seen(self, channel) if isinstance(cloud, Watchful) else _Heard(self, channel),
-            may_drop=(lambda: True) if pulse is None else pulse.lives,
+            may_drop=(lambda: True) if heartbeat is None else heartbeat.lives,
             own=own,
         )
         self._stacks = Stacks(cloud, owner, conflict_pauses)

@@ -58,11 +58,11 @@ def _write(member: Member, draining: bool) -> None:
     )
 
 
-def make_pulses(config: Config, member: Member) -> Path:
+def make_heartbeats(config: Config, member: Member) -> Path:
     """Makes the folder in which the worker writes down, for its effects hosts, which leases it renews."""
-    pulses = folder(config.data) / f"{_PULSE}{member.id}"
-    pulses.mkdir(mode=0o700)
-    return pulses
+    heartbeats = folder(config.data) / f"{_PULSE}{member.id}"
+    heartbeats.mkdir(mode=0o700)
+    return heartbeats
 
 
 def beat(member: Member, *, draining: bool = False) -> Wanted:
@@ -94,7 +94,7 @@ def take_over(config: Config) -> int:
     """
     freed, known, dead = 0, set(), False
     # Looked for before the rows: whoever joins meanwhile has a row before its folder.
-    pulses = list(folder(config.data).glob(f"{_PULSE}*"))
+    heartbeats = list(folder(config.data).glob(f"{_PULSE}*"))
     for id, host, pid in WorkerProcess.objects.values_list("id", "host", "pid"):
         if host != this_host() or lives(pid):
             known.add(id)
@@ -102,12 +102,12 @@ def take_over(config: Config) -> int:
         dead = True
         freed += release(id)
         WorkerProcess.objects.filter(id=id).delete()
-    for place in pulses:
+    for place in heartbeats:
         if place.name.removeprefix(_PULSE) not in known:
             dead = True
             if place.is_dir():
                 shutil.rmtree(place, ignore_errors=True)
-            else:  # of a version that had one pulse for all leases of a worker
+            else:  # of a version that had one heartbeat for all leases of a worker
                 place.unlink(missing_ok=True)
     if dead:
         remove_left_over(config)

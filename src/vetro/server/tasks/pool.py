@@ -67,7 +67,7 @@ class WorkerPool:
         self._stop = False
         self._threads: list[threading.Thread] = []
         self.member = members.join(self.labels)
-        self.pulses = runner.pulses = members.make_pulses(config, self.member)
+        self.heartbeats = runner.heartbeats = members.make_heartbeats(config, self.member)
 
     def count(self, short: bool) -> int:
         """See `TaskPlaces.count`."""
@@ -232,7 +232,7 @@ class WorkerPool:
                     _log.error("the leases cannot be renewed, the database failed: %s", error)
                     connections.close_all()
                 except OSError as error:
-                    _log.error("the pulses of the leases cannot be written: %s", error)
+                    _log.error("the heartbeats of the leases cannot be written: %s", error)
                 except Exception:  # without beats it would lose every task that takes longer than a lease
                     _log.exception("a defect of the worker")
         finally:

@@ -125,8 +125,8 @@ class TaskRunner:
         self._lost: set[Lease] = set()
         #: What failed around the task that stumbled last.
         self.stumbled = ""
-        #: The folder of the pulses of leases (`vetro.engine.host.heartbeat`); None: they are never renewed.
-        self.pulses: Path | None = None
+        #: The folder of the heartbeats of leases (`vetro.engine.host.heartbeat`); None: they are never renewed.
+        self.heartbeats: Path | None = None
         #: The packages that tasks have used.
         self.compilation = Compilation()
         self._pulses: dict[Lease, Path] = {}
@@ -160,16 +160,16 @@ class TaskRunner:
     def beat(self, leases: Collection[Lease], at: float) -> None:
         """These leases were renewed at the moment ``at``: effects hosts go by it. Raises `OSError`."""
         with self._lock:
-            if self.pulses is not None:  # who takes us for dead removes it
-                self.pulses.mkdir(mode=0o700, exist_ok=True)
+            if self.heartbeats is not None:  # who takes us for dead removes it
+                self.heartbeats.mkdir(mode=0o700, exist_ok=True)
             for lease in leases:
                 if lease in self._held and lease not in self._lost:
                     self._held[lease] = at
                     if lease in self._pulses:
                         heartbeat.beat(self._pulses[lease], at)
 
-    def _begin_pulse(self, lease: Lease, folder: Path) -> Path:
-        """The file of its pulse; of one that was lost meanwhile there is none. Raises `OSError`."""
+    def _begin_heartbeat(self, lease: Lease, folder: Path) -> Path:
+        """The file of its heartbeat; of one that was lost meanwhile there is none. Raises `OSError`."""
         with self._lock:
             path = folder / f"{lease.task_id}-{lease.fence}"
             if lease not in self._lost:
@@ -377,8 +377,8 @@ class TaskRunner:
         """The host of a task, and the folder in which a plan is recorded."""
         if task.kind != "plan":
             config = spec.host_config(self._config, task)
-            if self.pulses is not None:
-                config["pulse"] = {"path": str(self._begin_pulse(lease, self.pulses)), "seconds": lease.seconds}
+            if self.heartbeats is not None:
+                config["pulse"] = {"path": str(self._begin_heartbeat(lease, self.heartbeats)), "seconds": lease.seconds}
             host = self._hosts(config)
             try:
                 yield host, ""

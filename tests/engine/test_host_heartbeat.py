@@ -15,13 +15,13 @@ import pytest
 from tests.faults.world import WorldChannel, WorldCloud
 from vetro.clouds.interface import Owner
 from vetro.clouds.messages import Message
-from vetro.engine.host import heartbeat as pulses
+from vetro.engine.host import heartbeat as heartbeats
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import HostConfigError, Request
 from vetro.engine.host.config import build_host
 from vetro.engine.host.forker import HostForker
 from vetro.engine.host.frame_server import Service
-from vetro.engine.host.heartbeat import Pulse, beat, moment
+from vetro.engine.host.heartbeat import Heartbeat, beat, moment
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.host.process import HostProcess
 from vetro.frames import encode
@@ -30,17 +30,17 @@ OWNER = {"project": "p", "environment": "e", "user": "u"}
 
 
 def test_a_worker_is_heard_of_for_a_while(tmp_path: Path) -> None:
-    pulse = Pulse(tmp_path / "pulse", 60.0)
-    assert pulse.silence() == float("inf") and not pulse.lives()
-    beat(pulse.path)
-    assert pulse.lives()
-    beat(pulse.path, moment() - 59.0)
-    assert pulse.lives() and pulse.silence() > 58.0
-    beat(pulse.path, moment() - 61.0)
-    assert not pulse.lives()
-    assert len(pulse.path.read_bytes()) == 21  # written in place: each time as long
-    pulse.path.write_text("nonsense")
-    assert not pulse.lives()
+    heartbeat = Heartbeat(tmp_path / "pulse", 60.0)
+    assert heartbeat.silence() == float("inf") and not heartbeat.lives()
+    beat(heartbeat.path)
+    assert heartbeat.lives()
+    beat(heartbeat.path, moment() - 59.0)
+    assert heartbeat.lives() and heartbeat.silence() > 58.0
+    beat(heartbeat.path, moment() - 61.0)
+    assert not heartbeat.lives()
+    assert len(heartbeat.path.read_bytes()) == 21  # written in place: each time as long
+    heartbeat.path.write_text("nonsense")
+    assert not heartbeat.lives()
 
 
 def test_answers_that_nobody_asked_for_are_the_successors(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_wrong_settings_are_named(tmp_path: Path) -> None:
     cloud = {"kind": "record", "directory": str(tmp_path / "cloud"), "settings": {}}
     with pytest.raises(HostConfigError, match="'pulse'"):
         build_host({"cloud": cloud, "owner": OWNER, "pulse": {"path": "/x"}})
-    assert pulses.Pulse.from_json(None) is None
+    assert heartbeats.Heartbeat.from_json(None) is None
 
 
 def test_what_was_ordered_before_both_stood_still_is_not_begun() -> None:
@@ -122,15 +122,15 @@ def test_what_was_ordered_before_both_stood_still_is_not_begun() -> None:
     )
     for silence, wanted in ((0.0, ["0/1", "0/1"]), (61.0, [])):
         heard.clear()
-        pulse: Any = SimpleNamespace(lives=lambda begun, silence=silence: silence < 60.0)
+        heartbeat: Any = SimpleNamespace(lives=lambda begun, silence=silence: silence < 60.0)
         ours, theirs = socket.socketpair()
         with ours, theirs:
             ours.sendall(encode({"t": "perform", "key": "0/1", "kind": "stack.push", "args": {}}))
             ours.sendall(encode({"t": "stored", "key": "0/1"}) + encode({"t": "finish"}))
-            assert Service(theirs.fileno(), host, pulse).run() is bool(wanted)
+            assert Service(theirs.fileno(), host, heartbeat).run() is bool(wanted)
         assert heard == wanted
 
 
 def test_a_host_gets_as_long_as_a_lease_from_its_start(tmp_path: Path) -> None:
-    pulse = Pulse(tmp_path / "pulse", 60.0)  # nobody has written it yet
-    assert pulse.lives(moment()) and not pulse.lives(moment() - 61.0)
+    heartbeat = Heartbeat(tmp_path / "pulse", 60.0)  # nobody has written it yet
+    assert heartbeat.lives(moment()) and not heartbeat.lives(moment() - 61.0)
