@@ -25,7 +25,7 @@ from vetro.clouds.interface import (
 from vetro.clouds.messages import Message
 from vetro.engine.effect_kinds import KINDS, Answer
 from vetro.engine.host.answer import BadRequest, HostConfigError, NoSuchSecret, Request
-from vetro.engine.host.encryption import Seal, derived, key_in
+from vetro.engine.host.encryption import SecretCipher, derived, key_in
 from vetro.engine.host.performer import EffectsHost
 from vetro.library.stackdata import EMPTY
 from vetro.muranopl.runtime.effects import Effects, UnknownEffect
@@ -239,14 +239,14 @@ def test_a_clock_that_was_set_forward_ends_no_call_that_begins(tmp_path: Path) -
 
 def test_secrets_are_sealed_for_a_project(tmp_path: Path) -> None:
     keys = derived(key_in(tmp_path / "keys"))
-    sealed = Seal(keys, "p").close("geheim\ud800")
-    assert "geheim" not in sealed and sealed != Seal(keys, "p").close("geheim\ud800")
+    sealed = SecretCipher(keys, "p").encrypt("geheim\ud800")
+    assert "geheim" not in sealed and sealed != SecretCipher(keys, "p").encrypt("geheim\ud800")
     path = tmp_path / "world.db"
     newer = derived([Fernet.generate_key().decode()]) + keys  # a key that came later is in front
-    host = EffectsHost(WorldCloud(path), WorldChannel(path), OWNER, seal=Seal(newer, "p"))
+    host = EffectsHost(WorldCloud(path), WorldChannel(path), OWNER, cipher=SecretCipher(newer, "p"))
     assert host.perform("1", "secret", {"data": sealed}) == "geheim\ud800"
     with pytest.raises(NoSuchSecret, match="another project"):
-        Seal(keys, "other").open(sealed)
+        SecretCipher(keys, "other").decrypt(sealed)
     for wrong in ("", "x", "ü", sealed[:-2], keys[0]):
         with pytest.raises(NoSuchSecret):
             host.perform("2", "secret", {"data": wrong})

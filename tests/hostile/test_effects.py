@@ -26,7 +26,7 @@ from vetro.clouds.interface import Owner
 from vetro.engine.effect_kinds import KINDS, Answer, answer_of
 from vetro.engine.host.answer import Request
 from vetro.engine.host.config import build_host
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.performer import EffectsHost
 from vetro.library.stackdata import digest_of, parts_of
 
@@ -150,7 +150,7 @@ class Neighbours:
         found = {"project": STRANGER.project, "environment": STRANGER.environment, "stack": "stack-envstr"}
         found |= {"queue": "eenvstr-hs", "results": "-execution-results-eenvstr-s", "plan": "plan-envstr"}
         found |= {"sibling queue": "eenvsib-hs", "sibling results": "-execution-results-eenvsib-s"}
-        found |= {"sibling stack": "stack-envsib", "sealed": Seal(self.keys, STRANGER.project).close(SECRET)}
+        found |= {"sibling stack": "stack-envsib", "sealed": SecretCipher(self.keys, STRANGER.project).encrypt(SECRET)}
         with sqlite3.connect(self.folder / "cloud.db") as db:
             for id, kind, name in db.execute("SELECT id, kind, name FROM records WHERE project = ?", ("theirs",)):
                 found[f"{kind} id"] = id
@@ -334,8 +334,8 @@ def test_a_tenant_s_network_is_not_for_all_however_it_is_called(neighbours: Neig
 def test_sealed_texts_of_others_stay_closed(neighbours: Neighbours) -> None:
     told = neighbours.ask("secret", {"data": neighbours.foreign["sealed"]})
     assert told["code"] == "ENG322" and SECRET not in json.dumps(told)
-    own = Seal(neighbours.keys, ME.project).close("mine")
+    own = SecretCipher(neighbours.keys, ME.project).encrypt("mine")
     assert neighbours.ask("secret", {"data": own}) == "mine"
     # A project whose name begins as another one's, or holds what stands between name and text.
     for other in ("mine\0x", "min", "MINE", "mine "):
-        assert neighbours.ask("secret", {"data": Seal(neighbours.keys, other).close("x")}) != "x"
+        assert neighbours.ask("secret", {"data": SecretCipher(neighbours.keys, other).encrypt("x")}) != "x"

@@ -19,7 +19,7 @@ import pytest
 from tests.server.environments.conftest import exported
 from vetro.clouds.interface import Conflict, Owner, StackChange
 from vetro.engine.host.answer import NoSuchSecret
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.server.config import cloud_settings
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import deployments, drafts, history, queries, service, sessions, transfer
@@ -161,7 +161,7 @@ def town(ann: Any, drain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any) -> None:
     from vetro.server.setup import config
 
-    reference = Seal(secret_keys(config()), ann.caller.project_id).close("the cellar key")
+    reference = SecretCipher(secret_keys(config()), ann.caller.project_id).encrypt("the cellar key")
     mine = town.build(ann.caller, sealed=reference)
     before = town.of(ann.caller.project_id, mine)
     assert before["cloud.db/stacks"] and before["cloud.db/records"] and before["cloud.db/resources"]
@@ -172,7 +172,7 @@ def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any
     task = town.deploy(eve.caller, copy, str(made["session_id"]))
     assert task.state == "failed" and "sealed for another project" in json.dumps(task.error), task.error
     with pytest.raises(NoSuchSecret):
-        Seal(secret_keys(config()), eve.caller.project_id).open(reference)
+        SecretCipher(secret_keys(config()), eve.caller.project_id).decrypt(reference)
 
     assert town.of(ann.caller.project_id, mine) == before
 

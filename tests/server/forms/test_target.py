@@ -9,7 +9,7 @@ import pytest
 
 from tests.server.forms.conftest import UI
 from vetro.clouds.interface import CloudError
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.server.environments import drafts
 from vetro.server.forms import cloud_lists, form_session
 from vetro.server.setup import config
@@ -62,7 +62,7 @@ def test_definitions_offer_what_the_cloud_and_the_draft_have(
     made = drafts.services(me, environment, [], done.session_id or "")[1]
     assert made["friend"] == north.object_id
     assert made["pin"] != "very secret"
-    assert Seal(secret_keys(config()), me.project_id).open(made["pin"]) == "very secret"
+    assert SecretCipher(secret_keys(config()), me.project_id).decrypt(made["pin"]) == "very secret"
 
 
 def test_a_cloud_that_does_not_answer_stops_no_form(

@@ -18,7 +18,7 @@ from vetro.clouds.interface import Owner
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Diagnostic, Text, decode_messages
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.cloud_choices import CloudChoices
@@ -156,7 +156,7 @@ class LocalPlace:
             from vetro.server.tasks.spec import secret_keys
 
             self._client.workspace.keep()  # with the key that opens it again
-            return Seal(secret_keys(self._client.workspace.config), PROJECT).close(request.text("text"))
+            return SecretCipher(secret_keys(self._client.workspace.config), PROJECT).encrypt(request.text("text"))
         raise NotAsked(Text("nobody knows what '{what}' is", what=what))
 
     def _cloud(self, source: str, region: str | None) -> list[Any]:

@@ -35,7 +35,7 @@ from vetro.clouds.kind_protocols import Channels, Listen, Place, Veil
 from vetro.clouds.messages import Channel
 from vetro.clouds.quotas import limits_of
 from vetro.engine.host.answer import HostConfigError
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.performer import EffectsHost
 
@@ -68,7 +68,7 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             channel,
             owner,
             signer=None if key is None else _signer(Path(key)),
-            seal=Seal(secrets, owner.project) if secrets else None,
+            cipher=SecretCipher(secrets, owner.project) if secrets else None,
             identities=config.get("identities"),
             plugins=config.get("plugins"),
             heartbeat=heartbeat_of(config),

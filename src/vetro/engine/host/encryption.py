@@ -1,4 +1,4 @@
-"""`Seal`: texts that only the effects host can read (LOCAL_CLOUD.md 3).
+"""`SecretCipher`: texts that only the effects host can read (LOCAL_CLOUD.md 3).
 
 Nothing is stored: what a package or an object model carries is the text itself, encrypted and bound to its project. So
 whoever has the keys can open it, on whichever machine a task goes on.
@@ -23,10 +23,10 @@ from vetro.engine.host.answer import HostConfigError, NoSuchSecret
 _BETWEEN = b"\0"
 
 
-class Seal:
-    """Seals texts for one project, and opens them again.
+class SecretCipher:
+    """Encrypts texts for one project, and decrypts them.
 
-    ``keys``: Fernet keys, newest first; the first one seals. Raises `HostConfigError` when they are none.
+    ``keys``: Fernet keys, newest first; the first one encrypts. Raises `HostConfigError` when they are none.
     """
 
     def __init__(self, keys: Iterable[str], project: str) -> None:
@@ -36,12 +36,12 @@ class Seal:
             raise HostConfigError(f"the keys that secrets are sealed with cannot be used: {error}") from None
         self._project = project.encode("utf-8", "surrogatepass")
 
-    def close(self, text: str) -> str:
+    def encrypt(self, text: str) -> str:
         """The sealed text: printable ASCII, another one each time."""
         inside = self._project + _BETWEEN + text.encode("utf-8", "surrogatepass")
         return self._fernet.encrypt(inside).decode("ascii")
 
-    def open(self, sealed: str) -> str:
+    def decrypt(self, sealed: str) -> str:
         """The text. Raises `NoSuchSecret` for what was not sealed with these keys and for this project."""
         try:
             project, _, text = self._fernet.decrypt(sealed.encode("utf-8", "surrogatepass")).partition(_BETWEEN)
@@ -53,7 +53,7 @@ class Seal:
 
 
 def derived(keys: Iterable[str]) -> list[str]:
-    """Keys for `Seal` out of those of an installation, which effects hosts need not know. Raises ValueError."""
+    """Keys for `SecretCipher` out of those of an installation, which effects hosts need not know. Raises ValueError."""
     found = []
     for key in keys:
         kdf = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"vetro: sealed secrets")

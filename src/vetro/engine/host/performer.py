@@ -20,7 +20,7 @@ from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request, describe
 from vetro.engine.host.call_deadlines import Unwatched
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.snapshots import SnapshotEffects
@@ -51,7 +51,7 @@ class EffectsHost:
         owner: Owner,
         *,
         signer: Signer | None = None,
-        seal: Seal | None = None,
+        cipher: SecretCipher | None = None,
         identities: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
         effects: Mapping[str, Effect] | None = None,
         plugins: Collection[str] | None = None,
@@ -73,7 +73,7 @@ class EffectsHost:
             own=own,
         )
         self._stacks = Stacks(cloud, owner, conflict_pauses)
-        small = Small(identities or _identities(owner), seal, clock)
+        small = Small(identities or _identities(owner), cipher, clock)
         self._handlers: dict[str, Handler] = {
             kind: (lambda request, effect=effect: effect.perform(request.args))  # type: ignore[misc]
             for kind, effect in (effects or {}).items()

@@ -10,7 +10,7 @@ from typing import Any
 
 from vetro.clouds.interface import NotAvailable
 from vetro.engine.host.answer import BadRequest, Handler, Request
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 
 #: Most random bytes of one effect.
 _MOST_BYTES = 1 << 16
@@ -22,11 +22,11 @@ class Small:
     def __init__(
         self,
         identities: Mapping[str, Mapping[str, Mapping[str, Any]]],
-        seal: Seal | None = None,
+        cipher: SecretCipher | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._identities = identities
-        self._seal = seal
+        self._cipher = cipher
         self._clock = clock
 
     def handlers(self) -> dict[str, Handler]:
@@ -66,9 +66,9 @@ class Small:
 
     def secret(self, request: Request) -> str:
         """``secret``: the text that was sealed."""
-        if self._seal is None:
+        if self._cipher is None:
             raise NotAvailable("this host can open no secrets; its settings name no keys ('secrets')")
-        return self._seal.open(request.text("data"))
+        return self._cipher.decrypt(request.text("data"))
 
     def workflow(self, request: Request) -> Any:
         """``workflow``: refused."""

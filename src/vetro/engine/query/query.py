@@ -28,7 +28,7 @@ from vetro.muranopl.declarations.tree import Position
 from vetro.yaql.errors import VetroError
 
 if TYPE_CHECKING:
-    from vetro.engine.host.encryption import Seal
+    from vetro.engine.host.encryption import SecretCipher
 
 #: When the time is over the task is told to stop, so that a loop ends with its place in the package; this part of the
 #: time later, and so many seconds at most, the process is killed.
@@ -43,9 +43,9 @@ Note = Callable[[str, Mapping[str, Any]], None]
 
 
 class SecretReader(Protocol):
-    """Opens sealed secrets (`vetro.engine.host.encryption.Seal`)."""
+    """Opens sealed secrets (`vetro.engine.host.encryption.SecretCipher`)."""
 
-    def open(self, sealed: str) -> str:
+    def decrypt(self, sealed: str) -> str:
         """The text. Raises `NoSuchSecret`."""
         ...  # pragma: no cover - protocol
 
@@ -105,7 +105,7 @@ def ask(
             Text("a task of kind '{kind}' cannot be asked, what it does lasts: run it with a journal", kind=task.kind)
         )
     nobody = {of: {"user": _NOBODY, "project": _NOBODY} for of in ("caller", "environment")}
-    small = Small(identities or nobody, cast("Seal | None", secrets))
+    small = Small(identities or nobody, cast("SecretCipher | None", secrets))
     for attempt in (1, 2):
         with launcher.start() as process:
             try:

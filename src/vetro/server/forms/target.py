@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.diagnostics import Diagnostic, Text, decode_messages
 from vetro.engine.host.answer import Request
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.cloud_choices import CloudChoices
@@ -178,7 +178,7 @@ class Place:
         if what == "environment_names":
             return queries.names_of(self.project_id)
         if what == "encrypt":
-            return Seal(secret_keys(config()), self.project_id).close(request.text("text"))
+            return SecretCipher(secret_keys(config()), self.project_id).encrypt(request.text("text"))
         raise Invalid(Text("nobody knows what '{what}' is", what=what))
 
     def _packages(self, class_name: str) -> list[dict[str, Any]]:

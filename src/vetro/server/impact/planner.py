@@ -21,7 +21,7 @@ from vetro.agent.signing import ensure_key
 from vetro.clouds.interface import Cloud, Owner
 from vetro.clouds.stacks.state.slices import Slices
 from vetro.engine.host.config import cloud_of
-from vetro.engine.host.encryption import Seal
+from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.planning import memory
 from vetro.engine.query.query import AskFailed, Conversation
@@ -97,7 +97,7 @@ class Talk:
         """
         task = self._task("plan", model, chosen.rows, chosen.resolution, power.before_deployment(self._row, model))
         found = self._planner.identities(self._row)
-        small = Small(found, Seal(spec.secret_keys(self._planner.config), self._row.project_id))
+        small = Small(found, SecretCipher(spec.secret_keys(self._planner.config), self._row.project_id))
         key = self._planner.public_key(self._row)
         sent = {**image, "state": self._process.packed(image["state"])}
         question = {"do": "plan", "task": task.as_json(), "image": sent, "key": key, "identities": found, "now": now}
