@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import NATIVES
-from vetro.engine.query.sandboxed_worker import walled
+from vetro.engine.query.sandboxed_worker import sandboxed_worker
 from vetro.engine.task import messages
 from vetro.engine.task.launcher import Launcher, LauncherError
 
@@ -31,7 +31,7 @@ def said(process: Any, data: bytes) -> bytes:
 
 
 def test_it_answers_until_nobody_asks(launcher: Launcher) -> None:
-    with walled(launcher, "echo", **BUDGET) as process:
+    with sandboxed_worker(launcher, "echo", **BUDGET) as process:
         assert said(process, b"one") == b"one"
         assert said(process, b"two") == b"two"
         process.stream.shutdown(1)
@@ -42,14 +42,14 @@ def test_it_answers_until_nobody_asks(launcher: Launcher) -> None:
 def test_it_reads_what_is_named(launcher: Launcher, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text(name)
-    with walled(launcher, "echo", [str(tmp_path / "a"), str(tmp_path / "missing")], **BUDGET) as process:
+    with sandboxed_worker(launcher, "echo", [str(tmp_path / "a"), str(tmp_path / "missing")], **BUDGET) as process:
         assert said(process, os.fsencode(tmp_path / "a")) == b"a"
         assert said(process, os.fsencode(tmp_path / "b")) == b"PermissionError"
 
 
 @pytest.mark.parametrize(("what", "status"), [(b"memory", messages.OUT_OF_MEMORY), (b"fail", messages.DEFECT)])
 def test_what_fails_closes_the_pipe(launcher: Launcher, what: bytes, status: int) -> None:
-    with walled(launcher, "echo", **BUDGET) as process:
+    with sandboxed_worker(launcher, "echo", **BUDGET) as process:
         assert said(process, what) == b""
         end = process.wait(30)
     assert end is not None and end.status == status
@@ -57,7 +57,7 @@ def test_what_fails_closes_the_pipe(launcher: Launcher, what: bytes, status: int
 
 def test_a_function_that_nobody_gave(launcher: Launcher) -> None:
     with pytest.raises(LauncherError, match="other"):
-        walled(launcher, "other", **BUDGET)
+        sandboxed_worker(launcher, "other", **BUDGET)
 
 
 def test_without_a_layer_that_is_required_there_is_no_process() -> None:
@@ -67,7 +67,7 @@ def test_without_a_layer_that_is_required_there_is_no_process() -> None:
         Launcher(**SETTINGS, natives=natives, require=["network"]) as launcher,
         pytest.raises(LauncherError, match=missing) as caught,
     ):
-        walled(launcher, "echo", **BUDGET)
+        sandboxed_worker(launcher, "echo", **BUDGET)
     assert caught.value.hint is not None and "vetro doctor" in caught.value.hint
 
 
@@ -77,8 +77,8 @@ def test_what_the_user_of_tasks_cannot_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0o600)
     weak = ["no_landlock_natives:register", "no_mounts_natives:register"]
     with Launcher(**SETTINGS, natives=weak) as launcher:
-        with walled(launcher, "echo", **BUDGET) as process:  # the layer is left out, as for tasks
+        with sandboxed_worker(launcher, "echo", **BUDGET) as process:  # the layer is left out, as for tasks
             assert said(process, b"one") == b"one"
         with pytest.raises(LauncherError, match="may not read the package") as caught:
-            walled(launcher, "echo", [str(tmp_path / "a")], **BUDGET)
+            sandboxed_worker(launcher, "echo", [str(tmp_path / "a")], **BUDGET)
     assert "readable for everybody" in str(caught.value.hint)

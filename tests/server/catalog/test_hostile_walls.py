@@ -15,7 +15,7 @@ import pytest
 from tests.engine.natives import hostile_natives as hostile
 from tests.engine.taskworld import NATIVES
 from tests.server.catalog.archives import archive
-from vetro.engine.query.sandboxed_worker import walled
+from vetro.engine.query.sandboxed_worker import sandboxed_worker
 from vetro.engine.sandbox import LAYERS
 from vetro.engine.sandbox.identity import TASK_ID
 from vetro.engine.task.launcher import Launcher
@@ -80,7 +80,7 @@ def test_other_processes_are_out_of_reach(bad: Pool, launcher: Launcher) -> None
 
 def test_no_wall_is_missing(launcher: Launcher) -> None:
     assert [layer["name"] for layer in launcher.layers() if layer["active"]] == list(LAYERS)
-    with walled(launcher, "examine", memory_mib=64, cpu_seconds=1) as process:
+    with sandboxed_worker(launcher, "examine", memory_mib=64, cpu_seconds=1) as process:
         status = Path(f"/proc/{process.pid}/status").read_text()
     assert "\nSeccomp:\t2\n" in status and "\nNoNewPrivs:\t1\n" in status
 

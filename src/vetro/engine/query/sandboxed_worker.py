@@ -1,4 +1,4 @@
-"""`walled`: a process behind the walls of tasks that answers in bytes what it is asked in bytes.
+"""`sandboxed_worker`: a process in the sandbox of tasks that answers in bytes what it is asked in bytes.
 
 For layers above that read what strangers made: archives, forms, pictures. They name a function of the installation
 (`answering` of `Launcher`), which gets the `Installation` and gives a function of the pipe's descriptor; that one runs
@@ -16,7 +16,7 @@ from vetro.diagnostics import Text, decode_messages
 from vetro.engine.task.launcher import FORK_SECONDS, Launcher, LauncherError, TaskProcess, TaskProcessEnded
 
 
-def walled(
+def sandboxed_worker(
     launcher: Launcher, name: str, readable: Sequence[str] = (), *, memory_mib: int, cpu_seconds: float
 ) -> TaskProcess:
     """A process inside, with the function ``name`` waiting at `TaskProcess.stream`; the caller closes it.

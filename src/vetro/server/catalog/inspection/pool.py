@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vetro.diagnostics import Text, decode_messages
-from vetro.engine.query.sandboxed_worker import walled
+from vetro.engine.query.sandboxed_worker import sandboxed_worker
 from vetro.engine.task.launcher import LauncherError
 from vetro.server import sandboxed_workers
 from vetro.server.catalog.inspection.protocol import Blobs, exchange, packed
@@ -61,7 +61,7 @@ class _Process:
         self._asked = 0
         self._busy = 0.0
         try:
-            self._process = walled(
+            self._process = sandboxed_worker(
                 sandboxed_workers.launcher(), "examine", readable, memory_mib=MEMORY, cpu_seconds=LIFE + LONGEST
             )  # fmt: skip
         except LauncherError as error:
