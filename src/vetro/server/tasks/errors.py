@@ -13,7 +13,7 @@ class BegunTooOften(VetroError):
     hint = "the logs of the workers say why they ended; 'retry' begins where the task came to"
 
 
-class Stumbled(VetroError):
+class InternalFailure(VetroError):
     """Something around a task failed that should not: a defect of the service, not of the package."""
 
     kind = "error"

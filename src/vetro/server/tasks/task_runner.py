@@ -37,7 +37,7 @@ from vetro.server.tasks import effect_hosts, hooks, reports, spec, wakeup
 from vetro.server.tasks.claim import Lease
 from vetro.server.tasks.compilation import Compilation
 from vetro.server.tasks.completion import break_off, finish
-from vetro.server.tasks.errors import BegunTooOften, Stumbled
+from vetro.server.tasks.errors import BegunTooOften, InternalFailure
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
@@ -411,7 +411,7 @@ class TaskRunner:
         if passing and task.failures + 1 < MOST_FAILURES:
             self._give_back(lease, PAUSES[min(task.failures, len(PAUSES) - 1)], why=message)
             raise LeaseLost(Text("it is tried again later"))
-        return _failed(journal, known or Stumbled(message))
+        return _failed(journal, known or InternalFailure(message))
 
     def _unreadable(self, lease: Lease, error: KeysUnusable) -> Outcome | None:
         """No key opens what the task is: it is tried again, perhaps by a worker that has the key, or ended."""
