@@ -169,8 +169,8 @@ def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """An upgrade whose migrations are still to run: a question of kind ``migrate``, and what `concluded` needs."""
+class PendingUpgrade:
+    """An upgrade whose migrations are still to run: a question of kind ``migrate``, and what `finish` needs."""
 
     found: queries.Found
     pinned: Sequence[LockedPackage]
@@ -203,10 +203,10 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
         )
     except AskFailed as error:
         raise UpgradeRefused(error.message, hint=error.hint, details={"error": error.error}) from None
-    return concluded(made, result)
+    return finish(made, result)
 
 
-def begin(found: queries.Found, request: Request) -> Begun:
+def begin(found: queries.Found, request: Request) -> PendingUpgrade:
     """What the migrations of an environment, which was read with its model, are asked. Raises `Invalid`, `Conflict`."""
     root = (found.model or {}).get("Objects")
     pinned = packages.pinned(found.id)
@@ -226,10 +226,10 @@ def begin(found: queries.Found, request: Request) -> Begun:
         "drops": [[_object(names, key), name] for key, name in request.drops],
     }
     model = {**(found.model or {}), "ObjectsCopy": deployed_objects(found.model or {})}
-    return Begun(found, pinned, request, target, before, after, model, args)
+    return PendingUpgrade(found, pinned, request, target, before, after, model, args)
 
 
-def concluded(made: Begun, result: dict[str, Any]) -> Upgrade:
+def finish(made: PendingUpgrade, result: dict[str, Any]) -> Upgrade:
     """The upgrade, from what `vetro.engine.upgrading.upgrade.upgraded` gave. Raises `Invalid`."""
     check_size(result)
     report = {**result.pop("report"), "target": made.target, "packages": _moves(made.before, made.after)}

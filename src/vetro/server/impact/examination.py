@@ -90,7 +90,7 @@ def _examined(
                 return Finding(groups.FAILS, {**detail, "error": _error("", str(problem), None)})
             if told["result"] is None:  # nobody could make up what is asked
                 return Finding(groups.ASKS, detail)
-            upgrade = upgrades.concluded(begun, told["result"])
+            upgrade = upgrades.finish(begun, told["result"])
             result = upgrade.result
             model = deploy.start_model(found, result["objects"], upgrade.lock, result)
             fixed_properties.check(SYSTEM, found, result["objects"], upgrade.lock, result["base"])
