@@ -10,7 +10,7 @@ from typing import Any
 
 from vetro.muranopl.schema_draft import to_2020_12
 from vetro.server.caller import Caller
-from vetro.server.tasks.class_names import Meant
+from vetro.server.tasks.class_names import ResolvedClass
 from vetro.server.tasks.package_queries import ask
 
 #: Answers that are remembered, and characters of the longest.
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 _known: OrderedDict[tuple[Any, ...], str] = OrderedDict()
 
 
-def of_class(caller: Caller, meant: Meant, methods: Sequence[str] | None = None) -> dict[str, Any]:
+def of_class(caller: Caller, meant: ResolvedClass, methods: Sequence[str] | None = None) -> dict[str, Any]:
     """Method name -> schema; '' is the class. ``methods`` None: the class and its model builders.
 
     Raises `vetro.engine.query.query.AskFailed`, and what `ask` raises. No package code runs in this process.
