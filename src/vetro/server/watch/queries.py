@@ -20,7 +20,7 @@ from vetro.server.watch.models import Health, HealthChange, WatchMark
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HealthStatus:
     """How something is. ``since``: when it came into this state; None: nobody knows."""
 
     state: State
@@ -29,20 +29,20 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentTold:
+class ComponentHealth:
     """How a component is, and its checks: {name, guessed, state, text}."""
 
     id: str
-    told: Told
+    told: HealthStatus
     checks: tuple[Mapping[str, Any], ...] = ()
 
 
 #: Of what there is to watch, before it was.
 NOBODY = Text("nobody has looked at it yet")
-SIMULATED = Told(State.SIMULATED, NOTHING_EXISTS)
+SIMULATED = HealthStatus(State.SIMULATED, NOTHING_EXISTS)
 
 
-def of_environments(ids: Collection[str]) -> dict[str, Told]:
+def of_environments(ids: Collection[str]) -> dict[str, HealthStatus]:
     """How these environments are; those of which there is nothing to tell are left out. Three statements."""
     rows = Environment.objects.filter(id__in=list(ids), version__gt=0).values_list("id", "cloud")
     deployed = dict(rows)
@@ -57,23 +57,23 @@ def of_environments(ids: Collection[str]) -> dict[str, Told]:
     for id in real:
         row = known.get(id)
         if row is None:
-            found[id] = Told(State.UNKNOWN, NOBODY)
+            found[id] = HealthStatus(State.UNKNOWN, NOBODY)
         elif row.state:
             found[id] = _believed(row, marks, now)
     return found
 
 
-def of_environment(id: str) -> Told | None:
+def of_environment(id: str) -> HealthStatus | None:
     """How one is; None: there is nothing to tell."""
     return of_environments([id]).get(id)
 
 
-def components(id: str, told: Told | None, root: Mapping[str, Any] | None) -> list[ComponentTold]:
+def components(id: str, told: HealthStatus | None, root: Mapping[str, Any] | None) -> list[ComponentHealth]:
     """How the components of an environment are of which something is watched. ``told``: how the environment is,
     ``root`` what of it is deployed.
     """
     if told == SIMULATED:
-        return [ComponentTold(own, SIMULATED) for item in applications_of(root) if (own := id_of(item))]
+        return [ComponentHealth(own, SIMULATED) for item in applications_of(root) if (own := id_of(item))]
     rows = list(Health.objects.filter(environment_id=id).order_by("id"))
     marks, now = dict(WatchMark.objects.values_list("label", "until")), clock.read()
     found = []
@@ -81,7 +81,7 @@ def components(id: str, told: Told | None, root: Mapping[str, Any] | None) -> li
         if row.component and row.state:
             told = _believed(row, marks, now)
             checks = () if told.state is State.UNKNOWN else tuple(map(_check, (row.detail or {}).get("checks") or ()))
-            found.append(ComponentTold(row.component, told, checks))
+            found.append(ComponentHealth(row.component, told, checks))
     return found
 
 
@@ -99,11 +99,11 @@ def changes(id: str, most: int = 100) -> list[dict[str, Any]]:
     ]
 
 
-def _believed(row: Health, marks: Mapping[str, datetime], now: datetime) -> Told:
+def _believed(row: Health, marks: Mapping[str, datetime], now: datetime) -> HealthStatus:
     until = marks.get(row.label)
     if until is None or until < now:
-        return Told(State.UNKNOWN, Text("nobody looks: no worker that reaches it lives"), until)
-    return Told(State(row.state), _text(row.detail), row.since)
+        return HealthStatus(State.UNKNOWN, Text("nobody looks: no worker that reaches it lives"), until)
+    return HealthStatus(State(row.state), _text(row.detail), row.since)
 
 
 def _check(told: Mapping[str, Any]) -> dict[str, Any]:

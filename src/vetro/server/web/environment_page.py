@@ -137,12 +137,12 @@ class EnvironmentPage:
         ]
 
     @cached_property
-    def health(self) -> watch.Told | None:
+    def health(self) -> watch.HealthStatus | None:
         """How it is; None: there is nothing to tell."""
         return watch.of_environment(self.id)
 
     @cached_property
-    def components_health(self) -> list[watch.ComponentTold]:
+    def components_health(self) -> list[watch.ComponentHealth]:
         """How its components are of which something is deployed and can be watched."""
         return watch.components(self.id, self.health, self.deployed)
 

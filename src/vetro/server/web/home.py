@@ -40,7 +40,7 @@ class Card:
     """An environment on the page."""
 
     found: Found
-    health: watch.Told | None
+    health: watch.HealthStatus | None
     simulated: bool
     #: Applications of it of which there is a newer version.
     updates: int

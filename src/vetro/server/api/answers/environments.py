@@ -24,7 +24,10 @@ from vetro.server.watch import queries as watch
 
 
 def environment_json(
-    found: queries.Found, told: watch.Told | None, simulated: Collection[str], newer: Sequence[offers.Available] = ()
+    found: queries.Found,
+    told: watch.HealthStatus | None,
+    simulated: Collection[str],
+    newer: Sequence[offers.Available] = (),
 ) -> dict[str, Any]:
     """An environment as clients see it. ``simulated``: the ids of those that are; ``newer``: what it could have."""
     return {
@@ -45,7 +48,7 @@ def environment_json(
     }
 
 
-def health_json(told: watch.Told | None) -> dict[str, Any] | None:
+def health_json(told: watch.HealthStatus | None) -> dict[str, Any] | None:
     """How something is, as clients see it."""
     return None if told is None else {"state": told.state.value, "text": told.text, "since": told.since}
 
