@@ -66,12 +66,12 @@ def in_memory(planner: Planner, id: str, root: Any, lock: Any) -> dict[str, Any]
     sent = planner.image(row)
     assert sent is not None
     digests, now = [one.digest for one in chosen.rows], state_of(id)[2]
-    with planner.talk(row, digests) as talk:
-        told = talk.plan(model, chosen, sent, now)
-        served = talk.served
+    with planner.conversation(row, digests) as conversation:
+        told = conversation.plan(model, chosen, sent, now)
+        served = conversation.served
     if served:  # what other plans left in the process makes no difference
-        with planner.talk(row, digests, alone=True) as talk:
-            assert talk.plan(model, chosen, sent, now) == told
+        with planner.conversation(row, digests, alone=True) as conversation:
+            assert conversation.plan(model, chosen, sent, now) == told
     return {**told, "served": served}
 
 

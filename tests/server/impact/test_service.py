@@ -173,12 +173,12 @@ def test_an_answer_that_is_none_is_no_end_of_the_whole(
     shops: list[str], ann: Any, drain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever left the language in one process says what it likes; the other environments are looked at."""
-    from vetro.server.impact.planner import Talk
+    from vetro.server.impact.planner import PlannerConversation
 
-    real = Talk.upgrade
+    real = PlannerConversation.upgrade
 
-    def upgrade(self: Talk, *args: Any) -> Any:
+    def upgrade(self: PlannerConversation, *args: Any) -> Any:
         return {"report": {"asked": 7}} if self._row.id == shops[0] else real(self, *args)
 
-    monkeypatch.setattr(Talk, "upgrade", upgrade)
+    monkeypatch.setattr(PlannerConversation, "upgrade", upgrade)
     assert counted(asked(ann, drain, stored("1.1.0"))) == {"skipped": 1, "changes": 1}

@@ -9,7 +9,7 @@ from vetro.cli.forms import input as ask
 from vetro.cli.forms.answers import Given, check_pages, of_page
 from vetro.cli.forms.prompts import Asking, Create
 from vetro.cli.forms.questions import Question, questions, within
-from vetro.cli.forms.terminal import COMMANDS, GoBack, Talk, entered
+from vetro.cli.forms.terminal import COMMANDS, GoBack, TerminalIO, entered
 from vetro.diagnostics import Diagnostic
 from vetro.forms.model import Choice, Field, Form, Page
 from vetro.forms.placement import problems_in
@@ -29,12 +29,12 @@ class Dialogue(Asking):
         form_session: FormSession,
         work: Work,
         given: Given,
-        talk: Talk,
+        io: TerminalIO,
         *,
         everything: bool = False,
         create: Create | None = None,
     ) -> None:
-        super().__init__(form_session, work, talk, create=create)
+        super().__init__(form_session, work, io, create=create)
         self._given = given
         self._everything = everything
         self._suggested: set[int] = set()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vetro.cli import output as out
-from vetro.cli.forms.terminal import LITERAL, Talk, entered
+from vetro.cli.forms.terminal import LITERAL, TerminalIO, entered
 from vetro.cli.plaindata import json_text
 from vetro.forms import passwords
 from vetro.forms.entry import read
@@ -53,13 +53,13 @@ def prompt_of(label: str, field: Field, shown: str = "") -> str:
     return out.style(label, bold=True) + star + out.style(held, dim=True) + ": "
 
 
-def ask_text(talk: Talk, label: str, field: Field, *, raw: bool) -> Any:
+def ask_text(io: TerminalIO, label: str, field: Field, *, raw: bool) -> Any:
     """Text, number or JSON; ``raw``: the text as it was typed. `ABSENT`: leave it empty; `KEPT`: as it was."""
     held = current(field)
     shown = "" if held is None else held if isinstance(held, str) else "".join(json_text(held).split("\n"))
     if field.kind == "text":
-        return _ask_lines(talk, label, field, shown)
-    text = entered(talk, prompt_of(label, field, shown), explanation(field))
+        return _ask_lines(io, label, field, shown)
+    text = entered(io, prompt_of(label, field, shown), explanation(field))
     if text is None:
         return ABSENT
     if text == "":
@@ -67,10 +67,10 @@ def ask_text(talk: Talk, label: str, field: Field, *, raw: bool) -> Any:
     return text if raw else read(field, text)
 
 
-def _ask_lines(talk: Talk, label: str, field: Field, shown: str) -> Any:
+def _ask_lines(io: TerminalIO, label: str, field: Field, shown: str) -> Any:
     lines = shown.splitlines()
     first = lines[0] + (" …" if len(lines) > 1 else "") if lines else ""
-    text = entered(talk, prompt_of(label + " (a line with only . ends it)", field, first), explanation(field))
+    text = entered(io, prompt_of(label + " (a line with only . ends it)", field, first), explanation(field))
     if text is None:
         return ABSENT
     if text == "":
@@ -78,14 +78,14 @@ def _ask_lines(talk: Talk, label: str, field: Field, shown: str) -> Any:
     found: list[str] = []
     while text != ".":
         found.append("." if text == LITERAL + "." else text)
-        text = talk.line("  ")
+        text = io.line("  ")
     return "\n".join(found)
 
 
-def ask_yes(talk: Talk, label: str, field: Field, default: bool) -> Any:
+def ask_yes(io: TerminalIO, label: str, field: Field, default: bool) -> Any:
     """Yes or no."""
     while True:
-        text = entered(talk, prompt_of(label, field, "Y/n" if default else "y/N"), explanation(field))
+        text = entered(io, prompt_of(label, field, "Y/n" if default else "y/N"), explanation(field))
         if text is None:
             return ABSENT
         word = text.strip().lower()
@@ -95,16 +95,16 @@ def ask_yes(talk: Talk, label: str, field: Field, default: bool) -> Any:
             return True
         if word in ("n", "no", "false", "off", "0"):
             return False
-        talk.say("  Type y or n.")
+        io.say("  Type y or n.")
 
 
-def ask_secret(talk: Talk, label: str, field: Field) -> Any:
+def ask_secret(io: TerminalIO, label: str, field: Field) -> Any:
     """A secret, typed twice, or made up and shown this once."""
     makes = passwords.can_be_made(field)
     shown = ["set; Enter keeps it"] if field.answered else []
     shown += [f"{MAKE} makes one up"] if makes else []
     while True:
-        text = entered(_Hidden(talk), prompt_of(label, field, ", ".join(shown)), explanation(field))
+        text = entered(_Hidden(io), prompt_of(label, field, ", ".join(shown)), explanation(field))
         if text is None:
             return ABSENT
         if text == "":
@@ -112,22 +112,22 @@ def ask_secret(talk: Talk, label: str, field: Field) -> Any:
         if makes and text.strip() == MAKE:
             made = next(passwords.candidates(field), None)
             if made is None:
-                talk.say("  No password could be made by its rules. Type one.")
+                io.say("  No password could be made by its rules. Type one.")
                 continue
-            talk.say(f"  {made}")
+            io.say(f"  {made}")
             return made
-        if talk.secret(prompt_of(f"{label}, again", field)) == text:
+        if io.secret(prompt_of(f"{label}, again", field)) == text:
             return text
-        talk.say("  These are not the same. Once more.")
+        io.say("  These are not the same. Once more.")
 
 
-def ask_several(talk: Talk, label: str, field: Field, choices: Sequence[Choice]) -> Any:
+def ask_several(io: TerminalIO, label: str, field: Field, choices: Sequence[Choice]) -> Any:
     """Any number of the choices, in their order: by numbers, labels or values with commas between them."""
     held = current(field) or []
     shown = ", ".join(c.label for c in choices if c.value in held)
     while True:
-        _list(talk, choices, choices, *(c for c in choices if c.value in held))
-        text = entered(talk, prompt_of(f"{label} (with commas between them)", field, shown), explanation(field))
+        _list(io, choices, choices, *(c for c in choices if c.value in held))
+        text = entered(io, prompt_of(f"{label} (with commas between them)", field, shown), explanation(field))
         if text is None:
             return []
         if text == "":
@@ -137,28 +137,28 @@ def ask_several(talk: Talk, label: str, field: Field, choices: Sequence[Choice])
         wrong = [word for word, one in zip(words, chosen, strict=True) if one is None or one.disabled]
         if not wrong:
             return [c.value for c in choices if c in chosen]
-        talk.say(f"  There is no '{wrong[0]}' among them.")
+        io.say(f"  There is no '{wrong[0]}' among them.")
 
 
 class _Hidden:
-    """A talk whose lines are not shown."""
+    """A io whose lines are not shown."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.say = talk.say
-        self.line = talk.secret
-        self.secret = talk.secret
+    def __init__(self, io: TerminalIO) -> None:
+        self.say = io.say
+        self.line = io.secret
+        self.secret = io.secret
 
 
-def ask_choice(talk: Talk, label: str, field: Field, choices: Sequence[Choice]) -> Any:
+def ask_choice(io: TerminalIO, label: str, field: Field, choices: Sequence[Choice]) -> Any:
     """One of the choices: by number, label or value."""
     held = current(field)
     default = next((c for c in choices if c.value == held and type(c.value) is type(held)), None)
     wanted = ""
     while True:
         found = [c for c in choices if wanted.casefold() in f"{c.label} {c.value}".casefold()] if wanted else choices
-        _list(talk, choices, found, default)
+        _list(io, choices, found, default)
         shown = default.label if default is not None else ""
-        text = entered(talk, prompt_of(label, field, shown), explanation(field))
+        text = entered(io, prompt_of(label, field, shown), explanation(field))
         if text is None:
             return ABSENT
         if text == "":
@@ -169,7 +169,7 @@ def ask_choice(talk: Talk, label: str, field: Field, choices: Sequence[Choice]) 
         chosen = pick(choices, text.strip())
         if chosen is not None and not chosen.disabled:
             return chosen.value
-        talk.say("  Type the number, the label or the value of one of them; /text searches.")
+        io.say("  Type the number, the label or the value of one of them; /text searches.")
 
 
 def pick(choices: Sequence[Choice], text: str) -> Choice | None:
@@ -183,26 +183,24 @@ def pick(choices: Sequence[Choice], text: str) -> Choice | None:
     return None
 
 
-def _list(talk: Talk, every: Sequence[Choice], found: Sequence[Choice], *marked: Choice | None) -> None:
+def _list(io: TerminalIO, every: Sequence[Choice], found: Sequence[Choice], *marked: Choice | None) -> None:
     if not every:
-        talk.say("  There is nothing to choose from.")
+        io.say("  There is nothing to choose from.")
     heading = None
     for choice in found[:LISTED]:
         if choice.group is not None and choice.group != heading:
-            talk.say(f"  {choice.group}")
+            io.say(f"  {choice.group}")
         heading = choice.group
         number = every.index(choice) + 1
         mark = "*" if any(choice is one for one in marked) else " "
-        talk.say(
-            f" {mark}{number:>3}  {choice.label or choice.value}{' (cannot be chosen)' if choice.disabled else ''}"
-        )
+        io.say(f" {mark}{number:>3}  {choice.label or choice.value}{' (cannot be chosen)' if choice.disabled else ''}")
     if len(found) > LISTED:
-        talk.say(f"      and {len(found) - LISTED} more; /text searches")
+        io.say(f"      and {len(found) - LISTED} more; /text searches")
     if every and not found:
-        talk.say("  Nothing of this name.")
+        io.say("  Nothing of this name.")
 
 
-def ask_object(talk: Talk, label: str, field: Field, search: Search) -> Any:
+def ask_object(io: TerminalIO, label: str, field: Field, search: Search) -> Any:
     """An object that is there (its id), or a new one (its header)."""
     assert field.picker is not None
     wanted = ""
@@ -212,12 +210,12 @@ def ask_object(talk: Talk, label: str, field: Field, search: Search) -> Any:
         types, more_types = search("types", wanted)
         offered = [*existing, *(Choice({"?": {"type": c.value}}, f"new: {c.label}", group="New") for c in types)]
         default = next((c for c in existing if c.value == held), None)
-        _list(talk, offered, offered, default)
+        _list(io, offered, offered, default)
         if more or more_types:
-            talk.say("      and more; /text searches")
+            io.say("      and more; /text searches")
         shown = default.label if default is not None else "as it is" if isinstance(held, dict) else ""
         only = offered[0] if len(offered) == 1 and field.required and not shown else None
-        text = entered(talk, prompt_of(label, field, only.label if only is not None else shown), explanation(field))
+        text = entered(io, prompt_of(label, field, only.label if only is not None else shown), explanation(field))
         if text is None:
             return ABSENT
         if text == "":
@@ -228,4 +226,4 @@ def ask_object(talk: Talk, label: str, field: Field, search: Search) -> Any:
         chosen = pick(offered, text.strip())
         if chosen is not None:
             return chosen.value
-        talk.say("  Type the number or the label of one of them; /text searches.")
+        io.say("  Type the number or the label of one of them; /text searches.")

@@ -10,7 +10,7 @@ from vetro.cli import output as out
 from vetro.cli.forms import input as ask
 from vetro.cli.forms.answers import page_answers
 from vetro.cli.forms.questions import Question, is_there, put, within, without
-from vetro.cli.forms.terminal import Talk, entered
+from vetro.cli.forms.terminal import TerminalIO, entered
 from vetro.cli.plaindata import json_text
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field, Page
@@ -32,11 +32,11 @@ class _New:
 class Asking:
     """`work` always has all answers so far. ``create``: makes an application for a field of a definition."""
 
-    def __init__(self, form_session: FormSession, work: Work, talk: Talk, *, create: Create | None = None) -> None:
+    def __init__(self, form_session: FormSession, work: Work, io: TerminalIO, *, create: Create | None = None) -> None:
         self.form_session = form_session
         self._create = create
         self.work = work
-        self._talk = talk
+        self._talk = io
         #: Questions that were answered with the one that made them.
         self._entered: set[tuple[str, str]] = set()
         #: Groups that are being filled in, and what they held before; see `questions`.

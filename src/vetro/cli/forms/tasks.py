@@ -25,8 +25,8 @@ class FormTasks(Asked):
         self._talks: list[DefinitionTask] = []
 
     def __exit__(self, *error: object) -> None:
-        for talk in self._talks:
-            talk.close()
+        for io in self._talks:
+            io.close()
         super().__exit__(*error)
 
     def question(self, kind: str, model: Mapping[str, Any] | None = None, **more: Any) -> Any:

@@ -15,7 +15,7 @@ BACK, HELP, NOTHING, LITERAL = "<", "?", "!", "\\"
 COMMANDS = "Enter takes what stands in [brackets]; < goes back, ? explains, ! leaves empty, Ctrl-C keeps the answers"
 
 
-class Talk(Protocol):
+class TerminalIO(Protocol):
     """Whoever answers."""
 
     def say(self, text: str) -> None:
@@ -36,11 +36,11 @@ class Terminal:
             readline.set_auto_history(False)  # answers are no history
 
     def say(self, text: str) -> None:
-        """See `Talk`."""
+        """See `TerminalIO`."""
         out.note(text)
 
     def line(self, prompt: str) -> str:
-        """See `Talk`."""
+        """See `TerminalIO`."""
         if sys.stdin.isatty() and sys.stderr.isatty() and sys.stdout.isatty():
             return input(out.plain(prompt))  # with the keys of readline
         out.echo(prompt, err=True, nl=False)
@@ -51,7 +51,7 @@ class Terminal:
         return found.rstrip("\r\n")
 
     def secret(self, prompt: str) -> str:
-        """See `Talk`."""
+        """See `TerminalIO`."""
         if sys.stdin.isatty():
             return getpass(out.plain(prompt), stream=sys.stderr)
         return self.line(prompt)
@@ -61,20 +61,20 @@ class GoBack(Exception):
     """The person wants to change the answer before."""
 
 
-def entered(talk: Talk, prompt: str, explanation: Sequence[str]) -> str | None:
+def entered(io: TerminalIO, prompt: str, explanation: Sequence[str]) -> str | None:
     """What was typed at a prompt: text, '' for Enter, None for "leave empty". Raises `GoBack`.
 
     ``explanation`` is shown when it is asked for.
     """
     while True:
-        text = talk.line(prompt)
+        text = io.line(prompt)
         stripped = text.strip()
         if stripped == BACK:
             raise GoBack
         if stripped == HELP:
             for line in explanation:
-                talk.say("  " + line)
-            talk.say("  " + COMMANDS)
+                io.say("  " + line)
+            io.say("  " + COMMANDS)
             continue
         if stripped == NOTHING:
             return None

@@ -21,7 +21,7 @@ from vetro.server.errors import ServiceError
 from vetro.server.impact import groups
 from vetro.server.impact.groups import Finding
 from vetro.server.impact.models import PlanCache
-from vetro.server.impact.planner import NotAlone, Planner, Talk
+from vetro.server.impact.planner import NotAlone, Planner, PlannerConversation
 from vetro.server.tasks.completion import with_package_places
 from vetro.yaql.errors import VetroError
 
@@ -78,10 +78,10 @@ def _examined(
         chosen = choose_for_model(found.project_id, old_model, packages.pinned(found.id), wishes)
         digests = [*(one.digest for one in chosen.rows), *(one.digest for one in old.rows)]
     detail: dict[str, Any] = {}
-    with planner.talk(row, sorted(set(digests)), alone=alone) as talk:
+    with planner.conversation(row, sorted(set(digests)), alone=alone) as conversation:
         model = old_model
         if begun is not None:
-            told = talk.upgrade(begun.packages, begun.model, begun.args)
+            told = conversation.upgrade(begun.packages, begun.model, begun.args)
             if told.get("error") is not None:
                 return _failed(told["error"], begun.packages)
             detail = groups.of_report(told["report"])
@@ -99,17 +99,23 @@ def _examined(
             if detail:
                 return Finding(groups.ASKS if "asks" in detail else groups.LOSES, detail)
             raise _Unplanned(Text("its cloud has to be asked while a plan is made: plan its upgrade by itself"))
-        before = _before(planner, talk, found, old_model, old, image, now)
-        if talk.digests.issuperset(one.digest for one in chosen.rows):
-            after = talk.plan(model, chosen, image, now)
-    if not talk.digests.issuperset(one.digest for one in chosen.rows):
-        with planner.talk(row, [one.digest for one in chosen.rows], alone=alone) as other:
+        before = _before(planner, conversation, found, old_model, old, image, now)
+        if conversation.digests.issuperset(one.digest for one in chosen.rows):
+            after = conversation.plan(model, chosen, image, now)
+    if not conversation.digests.issuperset(one.digest for one in chosen.rows):
+        with planner.conversation(row, [one.digest for one in chosen.rows], alone=alone) as other:
             after = other.plan(model, chosen, image, now)
     return _compared(before, after, detail, chosen.rows)
 
 
 def _before(
-    planner: Planner, talk: Talk, found: queries.Found, model: Any, chosen: Any, image: Mapping[str, Any], now: float
+    planner: Planner,
+    conversation: PlannerConversation,
+    found: queries.Found,
+    model: Any,
+    chosen: Any,
+    image: Mapping[str, Any],
+    now: float,
 ) -> dict[str, Any]:
     """The plan of the environment as it is: what waits anyway is nothing that the package changes."""
     key = planner.key(found, image, [one.digest for one in chosen.rows])
@@ -117,7 +123,7 @@ def _before(
     if known is not None:
         kept: dict[str, Any] = known.plan
         return kept
-    told = talk.plan(model, chosen, image, now)
+    told = conversation.plan(model, chosen, image, now)
     if told.get("error") is None and len(json.dumps(told)) <= MOST_KEPT:
         PlanCache.objects.filter(environment_id=found.id).delete()  # of states that were
         PlanCache.objects.bulk_create([PlanCache(key=key, environment_id=found.id, plan=told)], ignore_conflicts=True)

@@ -75,7 +75,7 @@ class _Process:
         return parts
 
 
-class Talk:
+class PlannerConversation:
     """One process, for one environment at a time."""
 
     def __init__(self, planner: Planner, process: _Process, row: Environment, digests: Sequence[str]) -> None:
@@ -168,7 +168,9 @@ class Planner:
             cloud.close()
 
     @contextmanager
-    def talk(self, row: Environment, digests: Sequence[str], *, alone: bool = False) -> Iterator[Talk]:
+    def conversation(
+        self, row: Environment, digests: Sequence[str], *, alone: bool = False
+    ) -> Iterator[PlannerConversation]:
         """A process that may read these packages; it waits for a processor. ``alone``: that has seen no environment.
 
         Raises `AskFailed`, `LauncherError`.
@@ -177,7 +179,7 @@ class Planner:
         with _processors:
             process = (None if alone else self._waiting_for(key)) or _Process(self._begin(digests))
             try:
-                yield Talk(self, process, row, digests)
+                yield PlannerConversation(self, process, row, digests)
             except BaseException:
                 process.failed = True
                 raise
