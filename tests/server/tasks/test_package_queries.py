@@ -12,7 +12,7 @@ import pytest
 from tests.server.tasks import shop
 from vetro.engine.query.query import AskFailed, AskTimeout
 from vetro.server.errors import Unavailable
-from vetro.server.tasks.concurrency import Gate
+from vetro.server.tasks.concurrency import ConcurrencyLimit
 from vetro.server.tasks.package_queries import ask, close, warm_up
 
 SHOP = {"name": "test.Shop", "version": None, "package": "test.shop"}
@@ -72,8 +72,8 @@ def test_an_endless_question_ends(ann: Any) -> None:
 class Crowd:
     """Threads inside of a gate."""
 
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
+    def __init__(self, limit: ConcurrencyLimit) -> None:
+        self.limit = limit
         self.inside: list[str] = []
         self._leave: dict[str, threading.Event] = {}
         self._threads: list[threading.Thread] = []
@@ -82,7 +82,7 @@ class Crowd:
         self._leave[mark] = threading.Event()
 
         def stay() -> None:
-            with self.gate.entered(project, 30.0):
+            with self.limit.entered(project, 30.0):
                 self.inside.append(mark)
                 self._leave[mark].wait(30.0)
                 self.inside.remove(mark)
@@ -109,7 +109,7 @@ class Crowd:
 
 @pytest.fixture
 def crowd() -> Iterator[Crowd]:
-    made = Crowd(Gate(2))
+    made = Crowd(ConcurrencyLimit(2))
     yield made
     made.close()
 
@@ -135,9 +135,9 @@ def test_nobody_waits_for_ever(crowd: Crowd) -> None:
     crowd.until("h0")
     crowd.come("hog", "h1")
     crowd.until("h0", "h1")
-    with pytest.raises(Unavailable), crowd.gate.entered("hog", 0.01):
+    with pytest.raises(Unavailable), crowd.limit.entered("hog", 0.01):
         raise AssertionError
     crowd.go("h0")
     crowd.until("h1")
-    with crowd.gate.entered("hog", 1.0):
+    with crowd.limit.entered("hog", 1.0):
         pass

@@ -1,4 +1,4 @@
-"""`Gate`: how many questions are answered at once, fairly between projects."""
+"""`ConcurrencyLimit`: how many questions are answered at once, fairly between projects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vetro.server.errors import Unavailable
 _OVERFLOW = 4
 
 
-class Gate:
+class ConcurrencyLimit:
     """At most ``most`` at once. The first question of a project does not wait for those of others: only when there are
     several times ``most`` projects. So whoever asks endless questions waits for nobody but himself.
     """

@@ -23,7 +23,7 @@ from vetro.server.config.config import Config
 from vetro.server.requests.slow_requests import held
 from vetro.server.setup import config as current
 from vetro.server.tasks import spec
-from vetro.server.tasks.concurrency import Gate
+from vetro.server.tasks.concurrency import ConcurrencyLimit
 
 _log = logging.getLogger("vetro.serve")
 _lock = threading.Lock()
@@ -33,7 +33,7 @@ class _Answering:
     """What a process that asks keeps."""
 
     def __init__(self, config: Config) -> None:
-        self.gate = Gate(config["ask.children"])
+        self.limit = ConcurrencyLimit(config["ask.children"])
         self.settings = spec.engine_settings(config)
         self.configs = spec.class_configs(config)
 
@@ -108,7 +108,7 @@ def ask(
         mine, config, kind, packages, model=dict(model or {}), method=method, args=dict(args or {}),
         object_id=object_id, on_class=on_class, **({} if budget is None else {"budget": budget}),
     )  # fmt: skip
-    with held(caller.project_id), mine.gate.entered(caller.project_id, seconds):
+    with held(caller.project_id), mine.limit.entered(caller.project_id, seconds):
         return query.ask(
             task, launcher=sandboxed_workers.launcher(), timeout=seconds, identities=spec.identities(caller)
         )
@@ -130,7 +130,7 @@ def converse(caller: Caller, about: str, packages: Sequence[Any] = ()) -> query.
 @contextmanager
 def turn(caller: Caller) -> Iterator[None]:
     """The turn of the caller's project to ask; at most so many questions are answered at once. Raises `Unavailable`."""
-    with held(caller.project_id), _mine().gate.entered(caller.project_id, current()["ask.seconds"]):
+    with held(caller.project_id), _mine().limit.entered(caller.project_id, current()["ask.seconds"]):
         yield
 
 
