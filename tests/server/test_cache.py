@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vetro.server import cache
-from vetro.server.cache import Remembered, UntilCommit, as_text
+from vetro.server.cache import RecentCache, UntilCommit, as_text
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_other_databases_are_asked_each_time(own: sqlite3.Connection, monkeypatc
 
 def test_the_last_values_are_kept() -> None:
     made: list[str] = []
-    known = Remembered(2)
+    known = RecentCache(2)
     for key in ("a", "b", "a", "c", "a", "b"):
         assert known.get(key, lambda key=key: made.append(key) or key) == key  # type: ignore[misc]
     assert made == ["a", "b", "c", "b"]
@@ -115,7 +115,7 @@ def test_the_last_values_are_kept() -> None:
 
 def test_what_is_large_leaves_less_room_for_others() -> None:
     made: list[str] = []
-    known = Remembered(10, 100, as_text)
+    known = RecentCache(10, 100, as_text)
 
     def get(key: str, size: int) -> None:
         known.get(key, lambda: made.append(key) or "x" * (size - 2))

@@ -1,4 +1,4 @@
-"""`Remembered`: what was found out lately, so that it is not found out again at once; `UntilCommit`: the same of what
+"""`RecentCache`: what was found out lately, so that it is not found out again at once; `UntilCommit`: the same of what
 the database said, as long as it says it."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def as_text(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False))
 
 
-class Remembered:
+class RecentCache:
     """The last values made, by key. Thread-safe; what two threads want at once may be made twice.
 
     At most ``most`` of them, and all together not heavier than ``heaviest`` as ``weigh`` tells: how large what packages

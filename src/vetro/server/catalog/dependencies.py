@@ -29,7 +29,7 @@ from vetro.server.catalog.storage import from_blob
 from vetro.server.errors import Invalid
 from vetro.yaql.errors import VetroError
 
-#: See `remembered`.
+#: See `cached_choices`.
 _known: ContextVar[dict[Any, Chosen] | None] = ContextVar("known choices", default=None)
 #: The packages of the deployment before: versions are preferred, and archives are there, whatever the catalog has.
 Pinned = Sequence[LockedPackage]
@@ -102,7 +102,7 @@ def choose_for_model(project_id: str, model: Any, pinned: Pinned = (), wishes: W
 
 
 @contextmanager
-def remembered(known: dict[Any, Chosen]) -> Iterator[None]:
+def cached_choices(known: dict[Any, Chosen]) -> Iterator[None]:
     """During the block what was chosen for one model is chosen for others with the same headers, whatever the catalog
     has got meanwhile: many environments are looked at beside each other. ``known``: what was chosen so far."""
     token = _known.set(known)

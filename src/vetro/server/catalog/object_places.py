@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from vetro.muranopl.tools.definitions import Place, Places, places_of
-from vetro.server.cache import Remembered
+from vetro.server.cache import RecentCache
 from vetro.server.catalog.secret_names import engine_of
 from vetro.server.errors import ServiceError
 from vetro.yaql.errors import VetroError
@@ -53,4 +53,4 @@ def _count(places: Mapping[str, Place]) -> int:
     return count
 
 
-_found = Remembered(4096, _MOST, _count)
+_found = RecentCache(4096, _MOST, _count)

@@ -12,12 +12,12 @@ from typing import Any
 from vetro import muranopl, packages
 from vetro.model.secrets import Secret, SecretNames
 from vetro.muranopl.tools.inspect import secret_names
-from vetro.server.cache import Remembered
+from vetro.server.cache import RecentCache
 from vetro.server.errors import ServiceError
 from vetro.yaql.errors import VetroError
 
 #: (type, packages, method) -> names. What could not be read is not kept: it may be read the next time.
-_found = Remembered(4096)
+_found = RecentCache(4096)
 
 
 def secrets_of(digests: Iterable[str]) -> SecretNames:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from vetro.model.environment import applications_of
 from vetro.model.header import id_of, label_of
-from vetro.server.cache import Remembered
+from vetro.server.cache import RecentCache
 from vetro.server.environments import search
 from vetro.server.environments.models import State
 
@@ -19,7 +19,7 @@ from vetro.server.environments.models import State
 _MOST: Final = 200
 _READ: Final = 10
 _NAMES: Final = 500
-_names = Remembered(5000)
+_names = RecentCache(5000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from vetro.forms.catalog import Describer, Implementation, Implementations
 from vetro.forms.keywords import Schema
 from vetro.forms.sessions import FormFailed
 from vetro.muranopl.errors import DeclarationError
-from vetro.server.cache import Remembered, as_text
+from vetro.server.cache import RecentCache, as_text
 from vetro.server.caller import Caller
 from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.dependencies import Pinned, packages_for, packages_for_model
@@ -25,8 +25,8 @@ from vetro.server.catalog.resolver import scope_of
 from vetro.server.errors import Invalid
 from vetro.server.tasks.package_queries import ask
 
-_schemas = Remembered(2000, 32 << 20, as_text)
-_describers = Remembered(64)
+_schemas = RecentCache(2000, 32 << 20, as_text)
+_describers = RecentCache(64)
 
 
 class ServiceCatalog:
@@ -39,7 +39,7 @@ class ServiceCatalog:
         # What is kept is for the whole project: nobody's name goes into it.
         self.caller = Caller("", "", project_id, project_name, ())
         self._pinned = pinned
-        self._rows = Remembered(500)
+        self._rows = RecentCache(500)
 
     def packages_of(self, name: str, version: str | None, package: str | None) -> list[Package]:
         """The rows that a class needs, its own first. Raises `Invalid` where the catalog lacks them."""

@@ -14,7 +14,7 @@ from vetro.model.tree import objects
 from vetro.packages.lock import LockedPackage
 from vetro.server.caller import SYSTEM
 from vetro.server.catalog.blobs import BlobMissing
-from vetro.server.catalog.dependencies import Wishes, choose_for_model, remembered
+from vetro.server.catalog.dependencies import Wishes, cached_choices, choose_for_model
 from vetro.server.environments import deploy, drafts, fixed_properties, packages, queries, upgrades
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import ServiceError
@@ -43,7 +43,7 @@ def state_of(environment_id: str) -> tuple[int, str, float]:
 def examine(planner: Planner, row: Environment, package: LockedPackage, now: float) -> Finding:
     """What ``package`` would change. ``now``: what time it is to the code of packages."""
     try:
-        with remembered(planner.choices):
+        with cached_choices(planner.choices):
             try:
                 return _examined(planner, row, package, now)
             except NotAlone:

@@ -153,7 +153,7 @@ class Planner:
         self._keys: dict[str, str | None] = {}
         #: Processes that wait for an environment of their project with their packages; the oldest first.
         self._waiting: list[tuple[tuple[str, ...], _Process]] = []
-        #: Packages that were chosen for environments (`vetro.server.catalog.dependencies.remembered`).
+        #: Packages that were chosen for environments (`vetro.server.catalog.dependencies.cached_choices`).
         self.choices: dict[Any, Chosen] = {}
 
     def __enter__(self) -> Planner:

@@ -14,7 +14,7 @@ from typing import Final
 
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, label_of, type_of
-from vetro.server.cache import Remembered
+from vetro.server.cache import RecentCache
 from vetro.server.caller import Caller
 from vetro.server.environments import addresses, queries
 from vetro.server.environments.addresses import Address
@@ -45,7 +45,7 @@ class Summary:
 
 _EMPTY: Final = Summary()
 Key = tuple[str, int, datetime, str]
-_known = Remembered(5000)
+_known = RecentCache(5000)
 
 
 def summaries(caller: Caller, rows: Sequence[Found], *, look: bool = False) -> Mapping[str, Summary | None]:

@@ -18,7 +18,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from vetro.server.cache import Remembered, as_text
+from vetro.server.cache import RecentCache, as_text
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, service
 from vetro.server.catalog.dependencies import packages_for
@@ -42,10 +42,10 @@ _SAFE = re.compile(r"[a-z]?")
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _SCREENSHOTS = 8
 
-_readmes = Remembered(64, 8 << 20, len)
-_described = Remembered(64, 16 << 20, as_text)
-_files = Remembered(500, 32 << 20, as_text)
-_sources = Remembered(32)
+_readmes = RecentCache(64, 8 << 20, len)
+_described = RecentCache(64, 16 << 20, as_text)
+_files = RecentCache(500, 32 << 20, as_text)
+_sources = RecentCache(32)
 
 
 def described(caller: Caller, package: Package) -> dict[str, Any]:
