@@ -49,7 +49,7 @@ class Batched(Single):
     fails = False
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def batch(self) -> Iterator[None]:
         self.log.append("begin")
         yield
         if self.fails:
@@ -103,7 +103,7 @@ def test_nobody_is_told_what_was_not_written_down() -> None:
 
 
 def test_few_are_written_down_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_TOGETHER", 2)
+    monkeypatch.setattr(module, "MOST_IN_BATCH", 2)
     channel = Batched()
     held(channel, Outbox(channel), "a", "b", "c")
     assert channel.log.count("commit") == 3

@@ -72,7 +72,7 @@ class RecordChannel:
             if kept:
                 self.answer(queue)
 
-    def together(self) -> AbstractContextManager[None]:
+    def batch(self) -> AbstractContextManager[None]:
         """All that is sent and acknowledged in the block is written down at its end."""
         return self._store.transaction()
 

@@ -1,7 +1,7 @@
 """`Outbox`: hands plans over to a channel, and acknowledges answers, in the order in which they were asked for.
 
 One thread does it for all plans of an environment. What waits when it looks is handed over together: a channel that
-keeps its messages in a file writes them down once for all (`Together`), and nobody is told before that is done.
+keeps its messages in a file writes them down once for all (`SendsBatches`), and nobody is told before that is done.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from vetro.clouds.messages import Channel, Message
 log = logging.getLogger(__name__)
 
 #: Messages that are handed over together at most: others who use the file wait that long.
-MOST_TOGETHER = 256
+MOST_IN_BATCH = 256
 #: Seconds that closing waits for a channel that does not take what it gets.
 _PATIENCE = 5.0
 
 
 @runtime_checkable
-class Together(Protocol):
+class SendsBatches(Protocol):
     """A channel that can write down several messages at once."""
 
-    def together(self) -> AbstractContextManager[None]:
+    def batch(self) -> AbstractContextManager[None]:
         """All that is sent and acknowledged in the block is written down at its end; nothing of it when that fails."""
         ...  # pragma: no cover - protocol
 
@@ -48,7 +48,7 @@ class Outbox:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._together = channel if isinstance(channel, Together) else None
+        self._batches = channel if isinstance(channel, SendsBatches) else None
         self._lock = threading.Condition()
         self._items: deque[_Item] = deque()
         self._thread: threading.Thread | None = None
@@ -63,7 +63,7 @@ class Outbox:
 
         One that is lost with this process comes again and is acknowledged by whoever gets it.
         """
-        if self._together is None:
+        if self._batches is None:
             self._channel.acknowledge(queue, id)
         else:
             self._put(_Item(queue, id, _log))
@@ -89,7 +89,7 @@ class Outbox:
         item.done(CloudError("the effects host was closed"))
 
     def _run(self) -> None:
-        most = 1 if self._together is None else MOST_TOGETHER
+        most = 1 if self._batches is None else MOST_IN_BATCH
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._items or self._closed)
@@ -101,7 +101,7 @@ class Outbox:
     def _hand_over(self, items: list[_Item]) -> None:
         ends: list[tuple[_Item, Exception | None]] = []
         try:
-            with contextlib.nullcontext() if self._together is None else self._together.together():
+            with contextlib.nullcontext() if self._batches is None else self._batches.batch():
                 for item in items:
                     ends.append((item, self._one(item)))
         except Exception as error:  # what was written down together is not
