@@ -1,5 +1,5 @@
-"""`reconcile`: one look at a procedure, in one transaction: its row is locked, the reducer says what it is now and what is
-to be done, and that is stored and enqueued together.
+"""`reconcile`: one look at a procedure, in one transaction: its row is locked, the reducer says what it is now and what
+is to be done, and that is stored and enqueued together.
 
 Whoever is killed leaves all of it or nothing, and a look too many does nothing: tasks have keys
 (`vetro.engine.procedures.guarded_update`). Rows are locked in this order: task, environment, procedure; whoever ends a

@@ -12,14 +12,14 @@ from vetro.server.catalog.models import PackageClass
 from vetro.server.errors import Invalid, NotFound
 
 
-class Meant(NamedTuple):
+class ResolvedClass(NamedTuple):
     """``packages``: rows of the catalog with all that they require; ``on_class``: what `Task.on_class` wants."""
 
     packages: list[Any]
     on_class: dict[str, Any]
 
 
-def find(caller: Caller, class_name: str, version: str | None = None, package: str | None = None) -> Meant:
+def find(caller: Caller, class_name: str, version: str | None = None, package: str | None = None) -> ResolvedClass:
     """The class among the packages that the caller may see.
 
     A version that nothing matches does not count, as recorded. Raises `NotFound` for a class or package that there is
@@ -46,8 +46,8 @@ def find(caller: Caller, class_name: str, version: str | None = None, package: s
     }
     own = [p for p in chosen if p.id in owners and package in (None, p.fqn)]
     if not own:  # a class of the installation: task processes have those; or the package has none of this name
-        return Meant(chosen, {"name": class_name, "version": None, "package": package})
-    return Meant(chosen, {"name": class_name, "version": f"=={own[0].version}", "package": own[0].fqn})
+        return ResolvedClass(chosen, {"name": class_name, "version": None, "package": package})
+    return ResolvedClass(chosen, {"name": class_name, "version": f"=={own[0].version}", "package": own[0].fqn})
 
 
 def _chosen(caller: Caller, name: str, version: str | None) -> list[Any] | None:

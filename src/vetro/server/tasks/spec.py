@@ -208,8 +208,8 @@ def plugins(config: Config) -> list[str] | None:
 
 
 def secret_keys(config: Config) -> list[str]:
-    """Keys for `vetro.engine.host.encryption.SecretCipher`: the same on each machine with the keys of the installation, and the
-    one that a workspace of an earlier version sealed with."""
+    """Keys for `vetro.engine.host.encryption.SecretCipher`: the same on each machine with the keys of the
+    installation, and the one that a workspace of an earlier version sealed with."""
     return [*derived(read_keys(config.path("secrets.key_file"))), *key_in(config.data / "secrets", make=False)]
 
 
