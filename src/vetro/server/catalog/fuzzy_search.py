@@ -112,16 +112,16 @@ class _Lookup:
     def _count(self, term: Term) -> int:
         if self.small:
             return bounded("catalog_packagetext t", _anywhere(term), SMALL)
-        if not trigrams.leads_together(term.texts):
+        if not trigrams.leads_all_of(term.texts):
             return FEW_FILTERED + 1
         return self._bounded([term])
 
     def _bounded(self, terms: Sequence[Term], field: str = "") -> int:
-        return trigrams.count_together([term.texts for term in terms], FEW_FILTERED, field)
+        return trigrams.count_all_of([term.texts for term in terms], FEW_FILTERED, field)
 
     def rows(self, terms: Sequence[Term]) -> list[tuple[Any, ...]]:
         """The packages that have all terms, the best first."""
-        leading = [term for term in terms if not self.small and trigrams.leads_together(term.texts)]
+        leading = [term for term in terms if not self.small and trigrams.leads_all_of(term.texts)]
         others = [term for term in terms if term not in leading]
         if self.small:
             return self._ranked(terms, Conditions(), others)
@@ -185,7 +185,7 @@ class _Lookup:
 
 def _together(terms: Sequence[Term], field: str = "") -> Conditions:
     where = Conditions()
-    text, params = trigrams.together([term.texts for term in terms], field)
+    text, params = trigrams.all_of([term.texts for term in terms], field)
     where.add(text, *params)
     return where
 

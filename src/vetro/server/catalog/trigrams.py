@@ -82,7 +82,7 @@ def inside(words: Sequence[str], field: str) -> Sql:
     return either([field], words, _like if leads(words) else has)
 
 
-def together(groups: Sequence[Sequence[str]], field: str = "") -> Sql:
+def all_of(groups: Sequence[Sequence[str]], field: str = "") -> Sql:
     """Whether a text has a word of each of these groups, in any field or in that one, by the index of all fields
     together or of that one. Only where indexes of substrings lead for each group (`leads`).
     """
@@ -95,9 +95,9 @@ def together(groups: Sequence[Sequence[str]], field: str = "") -> Sql:
     return " AND ".join(sql for sql, _ in each), [p for _, params in each for p in params]
 
 
-def count_together(groups: Sequence[Sequence[str]], most: int, field: str = "") -> int:
-    """How many texts `together` is true of, counted up to ``most`` + 1."""
-    text, params = together(groups, field)
+def count_all_of(groups: Sequence[Sequence[str]], most: int, field: str = "") -> int:
+    """How many texts `all_of` is true of, counted up to ``most`` + 1."""
+    text, params = all_of(groups, field)
     if on_sqlite():  # the index alone, which stops there
         return _count(text.removeprefix("t.id IN (").removesuffix(")"), params, most)
     return _count(f"SELECT t.id FROM catalog_packagetext t WHERE {text}", params, most)
@@ -161,8 +161,8 @@ def leads(words: Sequence[str]) -> bool:
     return long and indexed() if on_sqlite() else long or indexed()
 
 
-def leads_together(words: Sequence[str]) -> bool:
-    """Whether the index of all fields together answers `together`."""
+def leads_all_of(words: Sequence[str]) -> bool:
+    """Whether the index of all fields together answers `all_of`."""
     return all(len(word) >= _LEAST for word in words) and (not on_sqlite() or _there("catalog_all_added"))
 
 

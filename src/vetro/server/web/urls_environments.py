@@ -7,6 +7,7 @@ from typing import Any
 from django.urls import include, path
 
 from vetro.server.web.views.environments import (
+    bulk,
     changes,
     environment,
     guard,
@@ -19,7 +20,6 @@ from vetro.server.web.views.environments import (
     servers,
     tasks,
     templates,
-    together,
     topology,
     upgrade,
 )
@@ -86,8 +86,8 @@ urlpatterns: list[Any] = [
     path("environments/", listing.listing, name="environments"),
     path("environments/new", listing.new),
     path("environments/import", listing.bring),
-    path("environments/together", together.begin),
-    path("environments/delete", together.delete),
+    path("environments/together", bulk.begin),
+    path("environments/delete", bulk.delete),
     path("environments/deployments", listing.deployments, name="deployments"),
     path("environments/<str:environment>/", include(_environment)),
     path("templates/", templates.listing, name="templates"),

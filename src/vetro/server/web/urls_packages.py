@@ -28,7 +28,7 @@ _package: list[Any] = [
 
 urlpatterns: list[Any] = [
     path("", listing.listing, name="packages"),
-    path("together", listing.together),
+    path("together", listing.bulk),
     path("import", imports.bring, name="import-packages"),
     path("delete", changing.delete),
     path("categories", categories.listing, name="categories"),

@@ -80,7 +80,7 @@ def listing(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 
 @page("POST")
-def together(request: HttpRequest, caller: Caller) -> HttpResponse:
+def bulk(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Does one thing with all packages that were ticked; what cannot be done is told one by one."""
     ids = texts(request.POST.getlist("id"), 200)
     what = request.POST.get("what", "")
