@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vetro.engine.upgrading.migration import NoEffects
-from vetro.engine.upgrading.upgrade import Wanted, upgraded
+from vetro.engine.upgrading.upgrade import UpgradeRequest, upgraded
 from vetro.muranopl.api import Engine
 from vetro.muranopl.runtime.execution import EffectClock
 from vetro.packages import memory_package
@@ -40,5 +40,5 @@ class World:
     def upgrade(self, model: Any, before: Any, after: Any, target: Any = None, **more: Any) -> dict[str, Any]:
         """``before`` and ``after``: the version of package ``t``, or a table; ``model``: a root, or a whole model."""
         tables = [{"t": [one]} if isinstance(one, str) else one for one in (before, after)]
-        wanted = Wanted(*tables, target or {name: versions[-1] for name, versions in tables[1].items()}, **more)
+        wanted = UpgradeRequest(*tables, target or {name: versions[-1] for name, versions in tables[1].items()}, **more)
         return upgraded(model if "Objects" in model else {"Objects": model}, wanted, self.session)

@@ -180,13 +180,13 @@ def test_a_worker_that_is_to_drain_gets_nothing_more() -> None:
 
 def test_a_worker_hears_that_it_is_to_end_and_is_known_again_when_it_was_forgotten() -> None:
     member = members.join(["north"])
-    assert members.beat(member) is members.Wanted.NOTHING
+    assert members.beat(member) is members.Instruction.NOTHING
     WorkerProcess.objects.update(draining=True)
-    assert members.beat(member) is members.Wanted.DRAIN
+    assert members.beat(member) is members.Instruction.DRAIN
     WorkerProcess.objects.update(drain_until=clock.after(-1.0))
-    assert members.beat(member) is members.Wanted.END
+    assert members.beat(member) is members.Instruction.END
     WorkerProcess.objects.all().delete()
-    assert members.beat(member) is members.Wanted.NOTHING
+    assert members.beat(member) is members.Instruction.NOTHING
     assert WorkerProcess.objects.get().labels == ["north"]
 
 

@@ -23,7 +23,7 @@ from vetro.engine.task.power_methods import PowerMethods
 from vetro.engine.task.sessions import Sessions, fixed_in
 from vetro.engine.task.task import Task
 from vetro.engine.upgrading.migration import NoEffects
-from vetro.engine.upgrading.upgrade import Table, Wanted, upgraded
+from vetro.engine.upgrading.upgrade import Table, UpgradeRequest, upgraded
 from vetro.engine.warning_notes import WarningNotes
 from vetro.model.environment import Environment
 from vetro.muranopl.objects.results import plain_result
@@ -187,7 +187,7 @@ class Performance:
             return made
 
         try:
-            wanted = Wanted(**self.task.args)
+            wanted = UpgradeRequest(**self.task.args)
         except TypeError as error:
             raise BadTask(Text("the arguments of a task of kind 'migrate': {error}", error=error)) from None
         return None, upgraded(self.task.model, wanted, opened)

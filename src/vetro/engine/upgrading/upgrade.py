@@ -27,7 +27,7 @@ Open = Callable[[Table], Session]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class UpgradeRequest:
     """What is to be upgraded, and what was said about it."""
 
     #: The versions before, and those that the environment is to use: also the old ones that something still needs.
@@ -45,7 +45,7 @@ class Wanted:
     keep: bool = False
 
 
-def upgraded(model: Mapping[str, Any], wanted: Wanted, open_session: Open) -> dict[str, Any]:
+def upgraded(model: Mapping[str, Any], wanted: UpgradeRequest, open_session: Open) -> dict[str, Any]:
     """{objects, base, attributes, packages, report}, plain data.
 
     ``objects`` is the root of the draft, ``base`` what is deployed as it would be in the new versions: what of it the

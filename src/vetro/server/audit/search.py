@@ -28,7 +28,7 @@ Format = Literal["csv", "jsonl"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditFilter:
     """What is looked for. Empty texts and None: whatever it is."""
 
     #: None: all projects.
@@ -44,7 +44,7 @@ class Wanted:
     until: datetime | None = None
 
 
-def records(wanted: Wanted) -> QuerySet[AuditRecord]:
+def records(wanted: AuditFilter) -> QuerySet[AuditRecord]:
     """The records, the newest first."""
     rows = AuditRecord.objects.order_by("-id")
     if wanted.project_id is not None:
@@ -64,7 +64,7 @@ def records(wanted: Wanted) -> QuerySet[AuditRecord]:
     return rows
 
 
-def exported(wanted: Wanted, kind: Format, said: Callable[[str], str]) -> Iterator[str]:
+def exported(wanted: AuditFilter, kind: Format, said: Callable[[str], str]) -> Iterator[str]:
     """The records as text, read as they are sent: memory does not depend on how many there are.
 
     ``said`` translates the sentence of a record. In CSV what a spreadsheet would take for a formula has an apostrophe

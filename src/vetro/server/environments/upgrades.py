@@ -180,7 +180,7 @@ class PendingUpgrade:
     before: Chosen
     after: Chosen
     model: dict[str, Any]
-    #: The fields of `vetro.engine.upgrading.upgrade.Wanted`.
+    #: The fields of `vetro.engine.upgrading.upgrade.UpgradeRequest`.
     args: dict[str, Any]
 
     @property

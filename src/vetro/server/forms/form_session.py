@@ -403,7 +403,7 @@ def mine(caller: Caller, environment_id: str | None = None) -> list[dict[str, An
     return drafts.listed(caller, environment_id)
 
 
-def _with_class(place: Place, wanted: subjects.Wanted) -> subjects.Wanted:
+def _with_class(place: Place, wanted: subjects.NewForm) -> subjects.NewForm:
     """With the form of the class that the definition makes, where no class is named like the package."""
     if wanted.subject.type or wanted.first != "definition":
         return wanted
@@ -417,7 +417,7 @@ def _with_class(place: Place, wanted: subjects.Wanted) -> subjects.Wanted:
     return wanted
 
 
-def _chosen(wanted: subjects.Wanted, source: str) -> str:
+def _chosen(wanted: subjects.NewForm, source: str) -> str:
     there = (wanted.first, *wanted.others)
     if source == "auto" or source in there:
         return wanted.first if source == "auto" else source
@@ -427,7 +427,7 @@ def _chosen(wanted: subjects.Wanted, source: str) -> str:
     )
 
 
-def _with_way_out(wanted: subjects.Wanted, chosen: str, start: Callable[[], Work]) -> Work:
+def _with_way_out(wanted: subjects.NewForm, chosen: str, start: Callable[[], Work]) -> Work:
     """What ``start`` gives; the error of a definition that cannot be used says what can be instead."""
     try:
         return start()

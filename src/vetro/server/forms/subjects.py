@@ -26,7 +26,7 @@ from vetro.server.forms.views import Subject
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NewForm:
     """A form that may be begun. ``first``: the source to show, unless somebody wants one of ``others``."""
 
     purpose: str
@@ -38,7 +38,7 @@ class Wanted:
     base: Mapping[str, Any] | None = None
 
 
-def adding_package(place: Place, package_id: str, *, referred: bool = False) -> Wanted:
+def adding_package(place: Place, package_id: str, *, referred: bool = False) -> NewForm:
     """A new object of a package of the catalog: its definition, or the class that is named like it."""
     row = Package.objects.filter(id=package_id).first() if "\0" not in package_id else None
     if row is None or not (row.is_public or row.project_id == place.project_id):
@@ -58,7 +58,7 @@ def check_addable(row: Package) -> None:
         )
 
 
-def adding_class(place: Place, class_name: str, version: str | None, *, referred: bool = False) -> Wanted:
+def adding_class(place: Place, class_name: str, version: str | None, *, referred: bool = False) -> NewForm:
     """A new object of a class; for the one that is named like its package as `adding_package`."""
     written = parse_type_text(class_name)
     name, spec, package = written.name, _spec(written.version) or version or None, written.package
@@ -73,14 +73,14 @@ def adding_class(place: Place, class_name: str, version: str | None, *, referred
     return _adding(row, described.title, described.type, referred, definition=False)
 
 
-def _adding(row: Package | None, title: str, written: str, referred: bool, *, definition: bool = True) -> Wanted:
+def _adding(row: Package | None, title: str, written: str, referred: bool, *, definition: bool = True) -> NewForm:
     about = {**_package(row), "ui": row.ui if row is not None and definition else ""}
     offer = form_source.for_adding(has_definition=bool(about["ui"]), has_class=bool(written))
     subject = Subject(**about, type=written, referred=referred)
-    return Wanted(FormDraft.ADD, title, subject, offer.first, offer.others)
+    return NewForm(FormDraft.ADD, title, subject, offer.first, offer.others)
 
 
-def editing(place: Place, object_id: str) -> Wanted:
+def editing(place: Place, object_id: str) -> NewForm:
     """An object of the draft: the form of its class; beside it the definition with its answers, where that applies."""
     stored = components.find(applications_of(place.root), object_id)
     written = type_of(stored)
@@ -99,10 +99,10 @@ def editing(place: Place, object_id: str) -> Wanted:
     offer = form_source.for_editing(stored, kept, place.describer, definition=definition)
     subject = Subject(**_package(row), ui=definition or "", type=described.type, object_id=object_id)
     title = place.objects.label(object_id)
-    return Wanted(FormDraft.EDIT, title, subject, offer.first, offer.others, offer.reason, copied(stored))
+    return NewForm(FormDraft.EDIT, title, subject, offer.first, offer.others, offer.reason, copied(stored))
 
 
-def action(place: Place, action_id: str) -> Wanted:
+def action(place: Place, action_id: str) -> NewForm:
     """The arguments of an action of a deployed object."""
     assert place.environment_id is not None, "actions are called in environments"
     known = next((a for a in offered_actions.actions(place.caller, place.environment_id) if a["id"] == action_id), None)
@@ -117,10 +117,10 @@ def action(place: Place, action_id: str) -> Wanted:
     written = f"{header}@{known['package']}" if known["package"] else header
     subject = Subject(type=written, object_id=known["object_id"], action_id=action_id, method=known["name"])
     method_schema(place, subject)
-    return Wanted(FormDraft.ACTION, known["title"], subject, "method")
+    return NewForm(FormDraft.ACTION, known["title"], subject, "method")
 
 
-def static(place: Place, class_name: str, method: str, version: str | None) -> Wanted:
+def static(place: Place, class_name: str, method: str, version: str | None) -> NewForm:
     """The arguments of a static action."""
     written = parse_type_text(class_name)
     spec = _spec(written.version) or version or None
@@ -131,7 +131,7 @@ def static(place: Place, class_name: str, method: str, version: str | None) -> W
     about = method_schema(place, subject)
     if not (about.get("muranoMethod") or {}).get("static"):
         raise NotFound(Text("{class_name} has no static action '{method}'.", class_name=class_name, method=method))
-    return Wanted(FormDraft.STATIC, str(about.get("title") or method), subject, "method")
+    return NewForm(FormDraft.STATIC, str(about.get("title") or method), subject, "method")
 
 
 def method_schema(place: Place, subject: Subject) -> Schema:

@@ -20,7 +20,7 @@ from vetro.server.tasks.wakeup import folder, tidy
 _PULSE = "pulse-"
 
 
-class Wanted(Enum):
+class Instruction(Enum):
     """What somebody wants of a worker: nothing, that it ends after its tasks, that it ends now."""
 
     NOTHING = 0
@@ -65,7 +65,7 @@ def make_heartbeats(config: Config, member: Member) -> Path:
     return heartbeats
 
 
-def beat(member: Member, *, draining: bool = False) -> Wanted:
+def beat(member: Member, *, draining: bool = False) -> Instruction:
     """The worker lives; ``draining``: it takes nothing more. What is wanted of it.
 
     One that was silent for so long that others forgot it is written down again.
@@ -73,11 +73,11 @@ def beat(member: Member, *, draining: bool = False) -> Wanted:
     mine = WorkerProcess.objects.filter(id=member.id)
     if not mine.update(seen=clock.after(), **({"draining": True} if draining else {})):
         _write(member, draining)
-        return Wanted.NOTHING
+        return Instruction.NOTHING
     asked = mine.filter(draining=True).values_list("drain_until", flat=True)
     if not list(asked):
-        return Wanted.NOTHING
-    return Wanted.END if mine.filter(drain_until__lte=clock.after()).exists() else Wanted.DRAIN
+        return Instruction.NOTHING
+    return Instruction.END if mine.filter(drain_until__lte=clock.after()).exists() else Instruction.DRAIN
 
 
 def leave(member: Member) -> int:

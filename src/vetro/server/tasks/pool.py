@@ -25,7 +25,7 @@ from vetro.server.config.config import Config
 from vetro.server.tasks import hooks, linking, members
 from vetro.server.tasks.claim import SHORT, Lease, claim, renew, shorten
 from vetro.server.tasks.dispatcher import SWEEP_SECONDS
-from vetro.server.tasks.members import Wanted
+from vetro.server.tasks.members import Instruction
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.task_runner import TaskRunner
 
@@ -48,7 +48,9 @@ class WorkerPool:
     ``wanted`` is called with what is wanted of this worker, when that changes, in the thread of `beat`.
     """
 
-    def __init__(self, config: Config, runner: TaskRunner, wanted: Callable[[Wanted], None] = lambda _: None) -> None:
+    def __init__(
+        self, config: Config, runner: TaskRunner, wanted: Callable[[Instruction], None] = lambda _: None
+    ) -> None:
         self._config = config
         self._runner = runner
         self._wanted = wanted
@@ -213,7 +215,7 @@ class WorkerPool:
                     if before - ahead > _SET_BACK:  # also at the first beat
                         shorten(self._lease)
                     wanted = members.beat(self.member, draining=self._stop)
-                    if wanted is not Wanted.NOTHING:
+                    if wanted is not Instruction.NOTHING:
                         self._wanted(wanted)
                     if members.take_over(self._config):
                         self.look()

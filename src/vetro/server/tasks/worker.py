@@ -30,7 +30,7 @@ from vetro.server.tasks.claim import claim
 from vetro.server.tasks.dispatch import dispatcher
 from vetro.server.tasks.dispatcher import wake
 from vetro.server.tasks.member import Member
-from vetro.server.tasks.members import Wanted
+from vetro.server.tasks.members import Instruction
 from vetro.server.tasks.pool import WorkerPool
 from vetro.server.tasks.task_runner import Hosts, TaskRunner, no_step
 
@@ -55,10 +55,10 @@ class _Stop:
         self._signals += 1
         self._by(self._drain if self._signals == 1 else 0.0)
 
-    def wanted(self, wanted: Wanted) -> None:
+    def wanted(self, wanted: Instruction) -> None:
         """What others want (`members.beat`)."""
-        if wanted is not Wanted.NOTHING:
-            self._by(math.inf if wanted is Wanted.DRAIN else 0.0)
+        if wanted is not Instruction.NOTHING:
+            self._by(math.inf if wanted is Instruction.DRAIN else 0.0)
 
     def _by(self, seconds: float) -> None:
         self.deadline = min(self.deadline, time.monotonic() + seconds)

@@ -105,11 +105,11 @@ def _wanted(
     until: datetime | None,
     project: str | None,
     everywhere: bool,
-) -> search.Wanted:
+) -> search.AuditFilter:
     """Raises `Forbidden` for other projects, `NotFound` for one that there is not."""
     of: str | None = caller.project_id
     if everywhere or project is not None:
         enforce(caller, "list_audit_all_projects")
         of = None if project is None else project_named(project)
     moments = [None if at is None else aware(at) for at in (since, until)]
-    return search.Wanted(of, action or "", user or "", target or "", *moments)
+    return search.AuditFilter(of, action or "", user or "", target or "", *moments)

@@ -65,7 +65,7 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponseBase:
     return text_stream(lambda: search.exported(wanted, kind, said), f"audit.{kind}", caller.project_id, media)
 
 
-def _asked(request: HttpRequest, caller: Caller) -> tuple[dict[str, str], search.Wanted, bool]:
+def _asked(request: HttpRequest, caller: Caller) -> tuple[dict[str, str], search.AuditFilter, bool]:
     """What was typed, what that looks for, and whether the caller may look at other projects. A project that there is
     not has no records."""
     names = ("what", "who", "target", "since", "until", "project", "all")
@@ -82,7 +82,7 @@ def _asked(request: HttpRequest, caller: Caller) -> tuple[dict[str, str], search
     action = given["what"] if given["what"] in SENTENCES else ""
     action = f"{given['what']}." if given["what"] in SUBJECTS else action
     until = _day(given["until"])
-    wanted = search.Wanted(
+    wanted = search.AuditFilter(
         project_id=of,
         action=action,
         who=given["who"],
