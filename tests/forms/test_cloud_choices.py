@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.forms.world import describer, package
 from vetro.clouds.errors import CloudError
-from vetro.forms.cloud_choices import CloudChoices, Left
+from vetro.forms.cloud_choices import CloudChoices, QuotaLeft
 from vetro.forms.fill import Filler
 from vetro.library import core_packages
 

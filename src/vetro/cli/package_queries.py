@@ -60,7 +60,7 @@ def launcher(packages: Iterable[Any], client: Any = None, *, definitions: bool =
         yield made
 
 
-class Asked:
+class PackageQueries:
     """Questions about some packages. A context manager: packages that tasks cannot read as they are are unpacked."""
 
     def __init__(self, processes: Any, packages: Iterable[Any], given: Given) -> None:
@@ -70,7 +70,7 @@ class Asked:
         self._unpacked = tempfile.TemporaryDirectory(prefix="vetro-packages-")
         self._paths: list[str] = []
 
-    def __enter__(self) -> Asked:
+    def __enter__(self) -> PackageQueries:
         try:
             self._paths = [_readable(package, Path(self._unpacked.name)) for package in self._packages]
         except BaseException:

@@ -37,7 +37,7 @@ _LITTLE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class QuotaLeft:
     """What a project may have still: processors, MiB of memory, GiB of disks; None: any number."""
 
     processors: int | None = None
@@ -49,7 +49,9 @@ class CloudChoices:
     """The lists of one cloud for one form. ``read`` gives a list by its name and raises `VetroError` where the cloud
     does not tell; ``left``: what the quota leaves, None where nobody counts."""
 
-    def __init__(self, read: Callable[[str], Sequence[Any]], left: Callable[[], Left | None] = lambda: None) -> None:
+    def __init__(
+        self, read: Callable[[str], Sequence[Any]], left: Callable[[], QuotaLeft | None] = lambda: None
+    ) -> None:
         self._read = read
         self._left = left
         self._known: dict[str, tuple[tuple[Choice, ...], str, str]] = {}
@@ -105,7 +107,7 @@ def _ended(text: str) -> str:
 # -- choices out of rows -----------------------------------------------------------------------------------------------
 
 
-def _flavors(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
+def _flavors(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     """By size: memory, then processors, then disk."""
     for row in sorted(
         rows, key=lambda row: (*(_number(row.get(k)) for k in ("ram", "vcpus", "disk")), str(row["name"]))
@@ -125,25 +127,25 @@ def _flavors(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
         yield Choice(name, label)
 
 
-def _images(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
+def _images(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     """By title, those that can be started; by name where no two have the same."""
     ready = [row for row in rows if str(row.get("status") or "active").lower() == "active"]
     found = [Choice(value, _title(row) or str(value)) for row, value in zip(ready, _values(ready), strict=True)]
     return sorted(found, key=lambda choice: (choice.label.casefold(), str(choice.value)))
 
 
-def _zones(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
+def _zones(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     names = sorted(str(row["name"]) for row in rows if row.get("available", True) and row.get("name"))
     return [Choice(name, name) for name in names]
 
 
-def _networks(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
+def _networks(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     inner = [row for row in rows if not row.get("external")]
     found = [Choice(value, str(row.get("name") or value)) for row, value in zip(inner, _values(inner), strict=True)]
     return sorted(found, key=lambda choice: choice.label.casefold())
 
 
-def _subnets(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
+def _subnets(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     found = []
     for row in rows:
         for one in row.get("subnets", ()):
@@ -152,16 +154,16 @@ def _subnets(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
     return sorted(found, key=lambda choice: (str(choice.group).casefold(), choice.label.casefold()))
 
 
-def _stored(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
+def _stored(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     free = [row for row in rows if str(row.get("status") or "available").lower() == "available"]
     return [Choice(str(row["id"]), str(row.get("name") or row["id"])) for row in free]
 
 
-def _named(rows: Sequence[Any], left: Left | None) -> Iterable[Choice]:
+def _named(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     return [Choice(name, name) for name in sorted(map(str, rows))]
 
 
-_MAKERS: Final[Mapping[str, Callable[[Sequence[Any], Left | None], Iterable[Choice]]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Sequence[Any], QuotaLeft | None], Iterable[Choice]]]] = {
     "flavor": _flavors,
     "image": _images,
     "zone": _zones,
@@ -196,12 +198,12 @@ def _size(mebibytes: int) -> str:
     return f"{mebibytes / 1024:.2f}".rstrip("0").rstrip(".")
 
 
-def _exceeds(left: Left, processors: int, memory: int, disk: int) -> bool:
+def _exceeds(left: QuotaLeft, processors: int, memory: int, disk: int) -> bool:
     wanted = ((left.processors, processors), (left.memory, memory), (left.disk, disk))
     return any(limit is not None and asked > limit for limit, asked in wanted)
 
 
-def _in_words(left: Left, rows: Sequence[Any]) -> str:
+def _in_words(left: QuotaLeft, rows: Sequence[Any]) -> str:
     """What is left, where it is little beside what there is to choose."""
     largest = [max((_number(row.get(key)) for row in rows), default=0) * _LITTLE for key in ("vcpus", "ram", "disk")]
     if None in (left.processors, left.memory, left.disk) or not _exceeds(left, *largest):

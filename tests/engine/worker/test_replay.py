@@ -7,15 +7,15 @@ from itertools import permutations
 import pytest
 
 from vetro.engine.worker.journal import Entry, Note
-from vetro.engine.worker.replay import Asked, Replay
+from vetro.engine.worker.replay import EffectRequest, Replay
 
 
 def entry(key: str, place: int | None = None, kind: str = "clock", digest: str = "d") -> Entry:
     return Entry(key, kind, digest, {}, 0.0, place, answer=key)
 
 
-def asked(key: str, kind: str = "clock", digest: str = "d") -> Asked:
-    return Asked(key, kind, {"secret": 1, "long": "x" * 999}, digest)
+def asked(key: str, kind: str = "clock", digest: str = "d") -> EffectRequest:
+    return EffectRequest(key, kind, {"secret": 1, "long": "x" * 999}, digest)
 
 
 @pytest.mark.parametrize("order", list(permutations(["a", "b", "c"])))
@@ -63,7 +63,7 @@ def test_a_result_that_came_while_nobody_listened_is_known() -> None:
         (asked("n", "report", "other"), "with other arguments"),
     ],
 )
-def test_another_effect_at_a_key_is_divergence(now: Asked, message: str) -> None:
+def test_another_effect_at_a_key_is_divergence(now: EffectRequest, message: str) -> None:
     replay = Replay([entry("a", 1)], [Note("n", "report", {"text": "x"}, "d", 0.0)])
     found = replay.ask(now)
     assert found is not None

@@ -125,7 +125,7 @@ def deploy(
     **options: Any,
 ) -> None:
     """Does it; options are those of `follow`."""
-    from vetro.cli.package_queries import Asked, given_of, launcher
+    from vetro.cli.package_queries import PackageQueries, given_of, launcher
 
     known = find.find_environment(client, env_name) if env_name and not dry_run else None
     cloud = {} if dry_run else _cloud(client, known, driver, script)
@@ -143,7 +143,7 @@ def deploy(
             try:
                 model = base or Environment.new(name, "0" * 32)
                 there = {str(id_of(item)) for item in model.applications}
-                with Asked(processes, packages.all, given_of(client)) as asked:
+                with PackageQueries(processes, packages.all, given_of(client)) as asked:
                     applied = asked.application(type_, model.model, answers, app_name)
                     put(model, applied)
                     if client.local or not (there or has_mark(model.model)):

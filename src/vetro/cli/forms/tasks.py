@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from vetro.cli.package_queries import TIMEOUT, Asked, Given
+from vetro.cli.package_queries import TIMEOUT, Given, PackageQueries
 from vetro.engine.query.query import AskFailed, Conversation
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
@@ -17,7 +17,7 @@ from vetro.forms.queries import EFFECT
 from vetro.forms.sessions import FormFailed
 
 
-class FormTasks(Asked):
+class FormTasks(PackageQueries):
     """A context manager. `question` raises `AskFailed`."""
 
     def __init__(self, processes: Launcher, packages: Iterable[Any], given: Given) -> None:

@@ -35,8 +35,8 @@ OUTSIDE = ("secret",)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """See `vetro.engine.planning.report.Asked`."""
+class NotedEffect:
+    """See `vetro.engine.planning.report.PerformedEffect`."""
 
     key: str
     kind: str
@@ -88,7 +88,7 @@ class RecorderEffects:
         self._answers: deque[tuple[str, dict[str, Any]]] = deque()
         self._refused: str | None = None
         #: What was asked for, in order, as far as plans tell of it.
-        self.asked: list[Asked] = []
+        self.asked: list[NotedEffect] = []
         #: What the run logs of its model.
         self.lines: list[dict[str, Any]] = []
         self.redaction: Secrets | None = None
@@ -111,7 +111,7 @@ class RecorderEffects:
                 self.lines.append(args)
             return
         if kind in ("agent.call", "sleep") or kind.startswith("plugin:"):
-            self.asked.append(Asked(key, kind, about(args)))
+            self.asked.append(NotedEffect(key, kind, about(args)))
         request = Request(key, kind, args, begun=self._now)
         try:
             if kind == "agent.call":

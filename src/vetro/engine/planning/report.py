@@ -36,7 +36,7 @@ from vetro.model.differences import diff
 from vetro.model.secrets import Secret
 
 
-class Asked(Protocol):
+class PerformedEffect(Protocol):
     """An effect that a run asked for, as a journal has it."""
 
     @property
@@ -94,7 +94,7 @@ def told(
 
 def told_of(
     outcome: Outcome,
-    effects: Iterable[Asked],
+    effects: Iterable[PerformedEffect],
     lines: Iterable[Mapping[str, Any]],
     before: recorder.Content,
     cloud: StackCloud,
@@ -197,7 +197,7 @@ def _unused(lines: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield warning_text(line)
 
 
-def _unknown(entries: Iterable[Asked], stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _unknown(entries: Iterable[PerformedEffect], stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for stack in stacks:
         fresh = [r["name"] for r in stack["resources"] if r["what"] != "deleted"]
         if fresh:

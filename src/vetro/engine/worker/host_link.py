@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.engine.effect_kinds import Policy
 from vetro.engine.worker.journal import Entry, about
 from vetro.engine.worker.ports import HostPort, HostUnavailable
-from vetro.engine.worker.replay import Asked
+from vetro.engine.worker.replay import EffectRequest
 from vetro.engine.worker.stream import Stream
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class UnderWay:
     """An effect that the host is performing."""
 
-    asked: Asked
+    asked: EffectRequest
     begun: float
     #: Whether its intent is in the journal; the others only read.
     written: bool
@@ -33,7 +33,7 @@ class HostLink:
         self._worker = worker
         self._host = host
         self._deaths = 0
-        self._listening: dict[str, Asked] = {}
+        self._listening: dict[str, EffectRequest] = {}
         self.under_way: dict[str, UnderWay] = {}
         self.stream: Stream | None = None
         #: An effect that only a person can judge was under way when a host died.
@@ -51,12 +51,12 @@ class HostLink:
         found = [e.about.get("id") for e in self._worker.journal.entries() if e.open and e.kind == "agent.call"]
         return [id for id in found if isinstance(id, str)]
 
-    def perform(self, asked: Asked, begun: float, *, adopt: bool, written: bool) -> None:
+    def perform(self, asked: EffectRequest, begun: float, *, adopt: bool, written: bool) -> None:
         """Lets the host perform an effect."""
         self.under_way[asked.key] = UnderWay(asked, begun, written)
         self._send_perform(asked, begun, adopt)
 
-    def _send_perform(self, asked: Asked, begun: float, adopt: bool) -> None:
+    def _send_perform(self, asked: EffectRequest, begun: float, adopt: bool) -> None:
         assert self.stream is not None
         self.stream.send(
             {
@@ -69,7 +69,7 @@ class HostLink:
             }
         )
 
-    def listen(self, asked: Asked) -> None:
+    def listen(self, asked: EffectRequest) -> None:
         """Hands an effect over that nobody waits for and that each new host has to know."""
         self._listening[str(asked.args.get("queue"))] = asked
         self._send_perform(asked, 0.0, False)

@@ -20,7 +20,7 @@ from vetro.engine.worker import ends
 from vetro.engine.worker.checkpoint import Throttle, cpu_seconds, sleeps
 from vetro.engine.worker.journal import Ended, Entry, Note, about
 from vetro.engine.worker.ports import Process
-from vetro.engine.worker.replay import Asked, Replay
+from vetro.engine.worker.replay import EffectRequest, Replay
 from vetro.engine.worker.stream import Stream
 from vetro.muranopl.runtime.effects import digest
 from vetro.muranopl.runtime.stacks import deep_calls
@@ -242,14 +242,14 @@ class Run:
                 self.worker.redaction.add(text)
         self.worker.redaction.fresh.clear()
 
-    def _asked(self, message: Mapping[str, Any]) -> Asked | None:
+    def _asked(self, message: Mapping[str, Any]) -> EffectRequest | None:
         key, kind, args = message.get("key"), message.get("kind"), message.get("args")
         if not (isinstance(key, str) and isinstance(kind, str) and isinstance(args, dict)) or len(key) > _LONGEST_KEY:
             return None
         with deep_calls():
-            return Asked(key, kind, args, digest(args))
+            return EffectRequest(key, kind, args, digest(args))
 
-    def _note(self, asked: Asked) -> None:
+    def _note(self, asked: EffectRequest) -> None:
         """Stores what nobody waits for, once."""
         if asked.kind == "agent.listen":
             self._after_commit(lambda: self.link.listen(asked))
@@ -276,7 +276,7 @@ class Run:
         self._then.append(tell)
         self._soon()
 
-    def _effect(self, asked: Asked) -> None:
+    def _effect(self, asked: EffectRequest) -> None:
         entry = self._replay.entry(asked.key)
         if entry is not None and not entry.open:
             return  # `_deliver` gives the recorded answer when it is its turn
@@ -302,7 +302,7 @@ class Run:
         self._intend(asked, begun)
         self._perform(asked, begun, adopt=False, written=True)
 
-    def _intend(self, asked: Asked, begun: float) -> None:
+    def _intend(self, asked: EffectRequest, begun: float) -> None:
         unsafe = self.worker.policies(asked.kind) is Policy.UNSAFE
         shown = self.worker.redaction.data(dict(asked.args) if unsafe else about(asked.args))
         self.step("before intent", asked.key)
@@ -318,7 +318,9 @@ class Run:
 
         self._after_commit(tell)
 
-    def _perform(self, asked: Asked, begun: float, *, adopt: bool, written: bool, at_once: bool = False) -> None:
+    def _perform(
+        self, asked: EffectRequest, begun: float, *, adopt: bool, written: bool, at_once: bool = False
+    ) -> None:
         def perform() -> None:
             if self._ended is None:
                 self.step("before effect", asked.key)

@@ -16,7 +16,7 @@ from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.diagnostics import Text
-from vetro.forms.cloud_choices import Left
+from vetro.forms.cloud_choices import QuotaLeft
 from vetro.forms.cloud_lists import rows
 from vetro.server.config import cloud_settings
 from vetro.server.environments.models import Environment
@@ -140,7 +140,7 @@ def cloud_of_environment(environment_id: str) -> Mapping[str, Any]:
     return found or {}
 
 
-def left(project_id: str) -> Left | None:
+def left(project_id: str) -> QuotaLeft | None:
     """What the quota of a project leaves of processors, memory and disks; None where the cloud has quotas of its own,
     or its state is not on this machine."""
     able = cloud_settings.capabilities(config())
@@ -148,8 +148,8 @@ def left(project_id: str) -> Left | None:
     if used is None:
         return None
     most = limits(project_id)
-    found = {name: max(most[name] - used[name], 0) if most[name] >= 0 else None for name in Left.__slots__}
-    return Left(**found)
+    found = {name: max(most[name] - used[name], 0) if most[name] >= 0 else None for name in QuotaLeft.__slots__}
+    return QuotaLeft(**found)
 
 
 def _read(
