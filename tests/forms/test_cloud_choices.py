@@ -42,7 +42,7 @@ Properties:
 """
 
 
-def fields(name: str, value: Any = None, *, lists: dict[str, list[Any]] = LISTS, left: Left | None = None) -> Any:
+def fields(name: str, value: Any = None, *, lists: dict[str, list[Any]] = LISTS, left: QuotaLeft | None = None) -> Any:
     known = describer(package({"c.Shop": SHOP}, name="c"), *core_packages())
 
     def read(source: str) -> list[Any]:
@@ -99,14 +99,14 @@ def test_a_single_image_is_chosen_already() -> None:
 
 def test_the_quota_says_what_is_too_large_and_how_much_is_left() -> None:
     server = "io.murano.resources.LinuxMuranoInstance"
-    small = fields(server, left=Left(2, 4096, 1000))["flavor"]
+    small = fields(server, left=QuotaLeft(2, 4096, 1000))["flavor"]
     assert labels(small)[1:] == [
         "m1.small: 2 processors, 2 GiB memory, 20 GiB disk",
         "m1.large: 4 processors, 8 GiB memory, 80 GiB disk (more than the quota leaves)",
     ]
     assert small.help == "The quota leaves 2 processors, 4 GiB of memory and 1000 GiB of disks."
-    assert fields(server, left=Left(500, 1 << 20, 10_000))["flavor"].help == ""
-    assert "quota" not in "".join(labels(fields(server, left=Left(None, None, None))["flavor"]))
+    assert fields(server, left=QuotaLeft(500, 1 << 20, 10_000))["flavor"].help == ""
+    assert "quota" not in "".join(labels(fields(server, left=QuotaLeft(None, None, None))["flavor"]))
 
 
 def test_authors_name_lists_for_properties_of_their_own() -> None:

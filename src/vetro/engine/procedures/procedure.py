@@ -9,7 +9,7 @@ from typing import Literal
 from vetro.engine.watching.states import State
 
 #: What is asked of a procedure: that it goes back, that what is now stays, that it ends since its environment does.
-Asked = Literal["", "undo", "keep", "abandon"]
+Intervention = Literal["", "undo", "keep", "abandon"]
 #: Kinds of tasks that procedures need.
 TaskKind = Literal["snapshot", "deploy", "restore", "drop"]
 
@@ -29,7 +29,7 @@ class Facts:
     health: Mapping[str, State] | None = field(default_factory=dict)
     #: What people call these components, where that is known.
     names: Mapping[str, str] = field(default_factory=dict)
-    asked: Asked = ""
+    asked: Intervention = ""
     #: Of the next part of a chain: '' where its draft is there, else why it cannot be made. None: nobody tried now.
     draft: str | None = None
 

@@ -16,7 +16,7 @@ from vetro.engine.worker.journal import Entry, Note, about
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EffectRequest:
     """An effect as the task process asks for it."""
 
     key: str
@@ -75,7 +75,7 @@ class Replay:
         head = self._order[0] if self._order else None
         return head if head is not None and head.key not in self._asked else None
 
-    def ask(self, asked: Asked) -> Divergence | None:
+    def ask(self, asked: EffectRequest) -> Divergence | None:
         """The task asks. Gives the divergence when the journal holds another effect at this key, or it asked before."""
         entry = self._recorded.get(asked.key)
         note = self._notes.get(asked.key)
@@ -88,7 +88,7 @@ class Replay:
             return self._differs(asked, _side(note.kind, note.digest, about(note.args)))
         return None
 
-    def _differs(self, asked: Asked, recorded: Mapping[str, Any]) -> Divergence:
+    def _differs(self, asked: EffectRequest, recorded: Mapping[str, Any]) -> Divergence:
         return Divergence(asked.key, recorded, _side(asked.kind, asked.digest, about(asked.args)))
 
     def entry(self, key: str) -> Entry | None:

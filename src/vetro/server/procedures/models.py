@@ -24,7 +24,7 @@ class Procedure(models.Model):
     environment_id = models.CharField(max_length=32)
     #: `vetro.engine.procedures.guarded_update.Step`, as ``record`` has it.
     step = models.CharField(max_length=16)
-    #: `vetro.engine.procedures.procedure.Asked`, until it was done.
+    #: `vetro.engine.procedures.procedure.Intervention`, until it was done.
     asked = models.CharField(max_length=16, blank=True, default="")
     #: `vetro.engine.procedures.guarded_update.GuardedUpdate`.
     record = EncryptedJSON()

@@ -17,7 +17,7 @@ from django.db import transaction
 
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.procedures.guarded_update import ENDED, RESERVED, GuardedUpdate, Step, advance
-from vetro.engine.procedures.procedure import Asked, Cancel, Command, Enqueue, Facts, Wake
+from vetro.engine.procedures.procedure import Cancel, Command, Enqueue, Facts, Intervention, Wake
 from vetro.engine.watching.states import State as Health
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of
@@ -69,7 +69,7 @@ class NextPart:
 
 
 def reconcile(
-    id: str, *, asked: Asked = "", health: Mapping[str, Health] | None = None, next_part: NextPart | None = None
+    id: str, *, asked: Intervention = "", health: Mapping[str, Health] | None = None, next_part: NextPart | None = None
 ) -> Procedure | None:
     """Looks at a procedure: as it is then; None where it is gone, or has ended. ``asked``: what somebody wants of it;
     ``health``: how its environment is, where somebody looked; ``next_part``: its next part, where somebody made it."""
