@@ -25,7 +25,8 @@ from typing import Any, Literal
 #:
 #: ``migrate``: the draft that takes ``model`` to other versions of its packages; ``args`` are the fields of
 #: `vetro.engine.upgrading.upgrade.UpgradeRequest`, ``packages`` those before and after. Migrations of packages run,
-#: without effects, and chance and time are always the same. The result is that of `vetro.engine.upgrading.upgrade.upgraded`.
+#: without effects, and chance and time are always the same. The result is that of
+#: `vetro.engine.upgrading.upgrade.upgraded`.
 #:
 #: ``power``: starts and stops servers, as ``power`` says. Where its steps say what they are ``of`` (the action that was
 #: asked for), methods of the objects of ``model`` are called before and after them.

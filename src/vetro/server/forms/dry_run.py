@@ -104,7 +104,7 @@ def begin(caller: Caller, package: Package) -> DryRun:
     return found
 
 
-def gets(task: Task) -> PlanTotals:
+def plan_totals(task: Task) -> PlanTotals:
     """What a plan that is done makes."""
     plan = task.result
     resources: Counter[str] = Counter()

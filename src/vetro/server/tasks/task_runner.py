@@ -129,7 +129,7 @@ class TaskRunner:
         self.heartbeats: Path | None = None
         #: The packages that tasks have used.
         self.compilation = Compilation()
-        self._pulses: dict[Lease, Path] = {}
+        self._heartbeats: dict[Lease, Path] = {}
 
     def running(self) -> list[str]:
         """Ids of the tasks that run now."""
@@ -165,8 +165,8 @@ class TaskRunner:
             for lease in leases:
                 if lease in self._held and lease not in self._lost:
                     self._held[lease] = at
-                    if lease in self._pulses:
-                        heartbeat.beat(self._pulses[lease], at)
+                    if lease in self._heartbeats:
+                        heartbeat.beat(self._heartbeats[lease], at)
 
     def _begin_heartbeat(self, lease: Lease, folder: Path) -> Path:
         """The file of its heartbeat; of one that was lost meanwhile there is none. Raises `OSError`."""
@@ -174,13 +174,13 @@ class TaskRunner:
             path = folder / f"{lease.task_id}-{lease.fence}"
             if lease not in self._lost:
                 heartbeat.beat(path, self._held[lease])
-                self._pulses[lease] = path
+                self._heartbeats[lease] = path
             return path
 
     def _end_pulse(self, lease: Lease) -> None:
         """From now on its host leaves answers to whoever is next."""
         with self._lock:
-            path = self._pulses.pop(lease, None)
+            path = self._heartbeats.pop(lease, None)
         if path is not None:
             path.unlink(missing_ok=True)
 
