@@ -68,13 +68,13 @@ def test_each_beat_tells_of_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None
     lost: list[Lease] = []
     renewed: list[Lease] = []
     runner: Any = SimpleNamespace(
-        held=lambda: [mine, theirs], lose=lost.extend, heartbeats=None, beat=lambda leases, at: renewed.extend(leases)
+        held=lambda: [mine, theirs], lose=lost.extend, heartbeat_folder=None, beat=lambda leases, at: renewed.extend(leases)
     )
     monkeypatch.setattr(pool.linking, "begin", threading.Thread)  # one that has not begun
     made = WorkerPool(config(), runner)
     rounds = iter([False, True])
     made.beat(SimpleNamespace(wait=lambda seconds: next(rounds)))  # type: ignore[arg-type]
-    made.heartbeats.rmdir()
+    made.heartbeat_folder.rmdir()
     assert (lost, renewed) == ([theirs], [mine])
 
 
@@ -109,7 +109,7 @@ def test_a_task_that_is_claimed_again_by_its_own_worker_has_a_pulse_of_its_own(a
         return effect_hosts.host(given)
 
     runner = TaskRunner(config(), sandboxed_workers.launcher(), host, step)
-    runner.heartbeats = tmp_path
+    runner.heartbeat_folder = tmp_path
     assert runner.run(lease) is None
     (second,) = again
     assert second is not None and second.fence > lease.fence

@@ -51,7 +51,7 @@ def begun(db: None, tasks: Tasks) -> Iterator[Callable[[Callable[[Lease], None]]
     pools: list[WorkerPool] = []
 
     def start(run: Callable[[Lease], None]) -> WorkerPool:
-        made = WorkerPool(config(), SimpleNamespace(run=run, running=list, batches=int, heartbeats=None))  # type: ignore[arg-type]
+        made = WorkerPool(config(), SimpleNamespace(run=run, running=list, batches=int, heartbeat_folder=None))  # type: ignore[arg-type]
         pools.append(made)
         made.start()
         return made
@@ -59,7 +59,7 @@ def begun(db: None, tasks: Tasks) -> Iterator[Callable[[Callable[[Lease], None]]
     yield start
     for made in pools:
         assert ended(made)
-        made.heartbeats.rmdir()
+        made.heartbeat_folder.rmdir()
 
 
 def ended(made: WorkerPool) -> bool:

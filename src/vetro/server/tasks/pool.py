@@ -69,7 +69,7 @@ class WorkerPool:
         self._stop = False
         self._threads: list[threading.Thread] = []
         self.member = members.join(self.labels)
-        self.heartbeats = runner.heartbeats = members.make_heartbeats(config, self.member)
+        self.heartbeat_folder = runner.heartbeat_folder = members.make_heartbeats(config, self.member)
 
     def count(self, short: bool) -> int:
         """See `TaskPlaces.count`."""

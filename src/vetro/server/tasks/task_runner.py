@@ -126,7 +126,7 @@ class TaskRunner:
         #: What failed around the task that stumbled last.
         self.stumbled = ""
         #: The folder of the heartbeats of leases (`vetro.engine.host.heartbeat`); None: they are never renewed.
-        self.heartbeats: Path | None = None
+        self.heartbeat_folder: Path | None = None
         #: The packages that tasks have used.
         self.compilation = Compilation()
         self._heartbeats: dict[Lease, Path] = {}
@@ -160,8 +160,8 @@ class TaskRunner:
     def beat(self, leases: Collection[Lease], at: float) -> None:
         """These leases were renewed at the moment ``at``: effects hosts go by it. Raises `OSError`."""
         with self._lock:
-            if self.heartbeats is not None:  # who takes us for dead removes it
-                self.heartbeats.mkdir(mode=0o700, exist_ok=True)
+            if self.heartbeat_folder is not None:  # who takes us for dead removes it
+                self.heartbeat_folder.mkdir(mode=0o700, exist_ok=True)
             for lease in leases:
                 if lease in self._held and lease not in self._lost:
                     self._held[lease] = at
@@ -377,8 +377,8 @@ class TaskRunner:
         """The host of a task, and the folder in which a plan is recorded."""
         if task.kind != "plan":
             config = spec.host_config(self._config, task)
-            if self.heartbeats is not None:
-                config["pulse"] = {"path": str(self._begin_heartbeat(lease, self.heartbeats)), "seconds": lease.seconds}
+            if self.heartbeat_folder is not None:
+                config["pulse"] = {"path": str(self._begin_heartbeat(lease, self.heartbeat_folder)), "seconds": lease.seconds}
             host = self._hosts(config)
             try:
                 yield host, ""
