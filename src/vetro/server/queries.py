@@ -19,11 +19,22 @@ from typing import Any, Final
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import FORMAT_QMARK_REGEX
+from django.db.models import QuerySet
 
 #: A time that `insert` writes: now, by the database's clock (`vetro.server.tasks.clock`), once in a row.
 NOW: Final = object()
 #: Rows of one statement of `insert_rows`.
 _TOGETHER: Final = 100
+
+
+def delete_in_batches(rows: QuerySet[Any], batch: int) -> int:
+    """Deletes these rows, ``batch`` with one statement so that nobody waits long for the database; how many went, with
+    those that depended on them. Raises `django.db.Error`; what went until then stays away.
+    """
+    count = 0
+    while ids := list(rows.values_list("pk", flat=True)[:batch]):
+        count += rows.model._default_manager.filter(pk__in=ids).delete()[0]
+    return count
 
 
 def fetch(sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

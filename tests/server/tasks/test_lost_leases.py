@@ -68,7 +68,10 @@ def test_each_beat_tells_of_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None
     lost: list[Lease] = []
     renewed: list[Lease] = []
     runner: Any = SimpleNamespace(
-        held=lambda: [mine, theirs], lose=lost.extend, heartbeat_folder=None, beat=lambda leases, at: renewed.extend(leases)
+        held=lambda: [mine, theirs],
+        lose=lost.extend,
+        heartbeat_folder=None,
+        beat=lambda leases, at: renewed.extend(leases),
     )
     monkeypatch.setattr(pool.linking, "begin", threading.Thread)  # one that has not begun
     made = WorkerPool(config(), runner)

@@ -101,9 +101,16 @@ def mark_image(link: Link, image: str, mark: Mapping[str, str] | None) -> Record
 def metadef(link: Link, query: str, args: Mapping[str, Any]) -> list[Record]:
     """Answers the effect ``metadef``: metadata definitions of Glance."""
     if query == "namespaces":
-        return list(_chained(link, "/metadefs/namespaces", "namespaces", resource_types=_text(args, "resource_type")))
+        return list(
+            _chained(
+                link,
+                "/metadefs/namespaces",
+                "namespaces",
+                resource_types=text_argument(args, "resource_type", "a name"),
+            )
+        )
     if query == "objects":
-        name = _text(args, "namespace")
+        name = text_argument(args, "namespace", "a name")
         return list(_chained(link, f"/metadefs/namespaces/{name}/objects", "objects"))
     raise QueryUnknown(f"there is no query '{query}' of metadata definitions; there are namespaces, objects")
 
@@ -122,8 +129,9 @@ def _chained(link: Link, path: str, key: str, **params: Any) -> list[Record]:
     return found
 
 
-def _text(args: Mapping[str, Any], name: str) -> str:
+def text_argument(args: Mapping[str, Any], name: str, what: str) -> str:
+    """The argument of a query that must be there. Raises `QueryUnknown`, which says ``what`` it is."""
     value = args.get(name)
     if not isinstance(value, str) or not value or "/" in value:
-        raise QueryUnknown(f"the query needs '{name}', a name")
+        raise QueryUnknown(f"the query needs '{name}', {what}")
     return value

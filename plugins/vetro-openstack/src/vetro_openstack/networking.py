@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vetro.clouds.interface import NotFound
-from vetro_openstack.catalog import QueryUnknown
+from vetro_openstack.catalog import QueryUnknown, text_argument
 from vetro_openstack.link import Link
 from vetro_openstack.settings import OpenStackSettings
 
@@ -37,11 +37,14 @@ class Networking:
         known: Mapping[str, Callable[[], Any]] = {
             "router": lambda: self._router(link),
             "cidr": lambda: self._cidr(
-                link, _text(args, "router"), _text(args, "network"), int(args.get("version") or 4)
+                link,
+                text_argument(args, "router", "an id"),
+                text_argument(args, "network", "an id"),
+                int(args.get("version") or 4),
             ),
             "dns": lambda: self._dns(int(args.get("version") or 4)),
-            "external_of_router": lambda: _external_of_router(link, _text(args, "router")),
-            "external_of_network": lambda: _external_of_network(link, _text(args, "network")),
+            "external_of_router": lambda: _external_of_router(link, text_argument(args, "router", "an id")),
+            "external_of_network": lambda: _external_of_network(link, text_argument(args, "network", "an id")),
             "networks": lambda: _all(link, "networks"),
             "subnets": lambda: _all(link, "subnets"),
             "routers": lambda: self._routers(link),
@@ -141,10 +144,3 @@ def _external_of_network(link: Link, network: str) -> str | None:
             if info:
                 return str(info["network_id"])
     return None
-
-
-def _text(args: Mapping[str, Any], name: str) -> str:
-    value = args.get(name)
-    if not isinstance(value, str) or not value or "/" in value:
-        raise QueryUnknown(f"the query needs '{name}', an id")
-    return value

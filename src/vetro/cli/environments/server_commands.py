@@ -129,10 +129,10 @@ def run(client: Client, name: str, server: str, words: Sequence[str], *, takes_i
     """`vetro exec`: the status that the command ended with."""
     target = Target(client, name, server)
     if not terminal:
-        return target.run(words, _writer(1), _writer(2), feed=_pass_on if takes_input else None)
+        return target.run(words, writer(1), writer(2), feed=_pass_on if takes_input else None)
     with _raw() as resized:
         feed = partial(_type, resized)
-        return target.run(words, _writer(1), _writer(2), terminal=shutil.get_terminal_size(), feed=feed)
+        return target.run(words, writer(1), writer(2), terminal=shutil.get_terminal_size(), feed=feed)
 
 
 def _pass_on(sender: Sender) -> None:
@@ -171,7 +171,9 @@ def _stdin() -> int:
     return sys.stdin.fileno()
 
 
-def _writer(number: int) -> Sink:
+def writer(number: int) -> Sink:
+    """Writes all that it gets to a descriptor."""
+
     def write(data: bytes) -> None:
         view = memoryview(data)
         while view:

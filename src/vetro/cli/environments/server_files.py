@@ -19,7 +19,7 @@ from typing import IO, Final, NamedTuple, cast
 
 from vetro.cli import output as out
 from vetro.cli.client.requests import Client, Refused
-from vetro.cli.environments.server_commands import PART, Sender, Target
+from vetro.cli.environments.server_commands import PART, Sender, Target, writer
 from vetro.visible import visible
 
 #: Files and folders of one copy, and levels of folders.
@@ -121,17 +121,12 @@ def _received(server: Target, path: str, content: Path, most: int) -> int:
         except Exception as error:
             failures.append(error)
 
-    def pass_on(data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(writing, view) :]
-
     said = _Beginning()
     thread = threading.Thread(target=unpack, daemon=True)
     thread.start()
     try:
         words = ["tar", "-c", "-f", "-", "--hard-dereference", "-C", folder or "/", "--", name]
-        status = server.run(words, pass_on, said)
+        status = server.run(words, writer(writing), said)
     except BrokenPipeError:
         status = 0  # unpacking has failed
     finally:

@@ -18,7 +18,9 @@ EVERY, SOON, LEAST = 600.0, 20.0, 15.0
 #: Clouds that are listed at once (one that hangs keeps its place), and environments of one in one go.
 CLOUDS, AT_ONCE = 64, 20
 #: Most stacks and servers that are told of one environment, and characters of a name.
-_STACKS, _SERVERS, _LONGEST = 500, 2000, 255
+_STACKS, _SERVERS = 500, 2000
+#: Characters of a text that others say.
+LONGEST = 255
 
 
 class Inventory:
@@ -72,11 +74,11 @@ def listed(cloud: Cloud, owner: Owner) -> dict[str, Any]:
     for stack in list(cloud.stacks(owner))[:_STACKS]:
         state = cloud.read_stack(owner, stack.region, stack.name)
         if state is not None and not state.status.startswith("DELETE_COMPLETE"):
-            stacks[_text(f"{stack.name} ({stack.region})" if stack.region else stack.name)] = state.digest
-    servers = {_text(one.id): [_text(one.name), one.status] for one in list(cloud.servers(owner))[:_SERVERS]}
+            stacks[plain_text(f"{stack.name} ({stack.region})" if stack.region else stack.name)] = state.digest
+    servers = {plain_text(one.id): [plain_text(one.name), one.status] for one in list(cloud.servers(owner))[:_SERVERS]}
     return {"stacks": stacks, "servers": servers}
 
 
-def _text(told: str) -> str:
-    """A text that every database and terminal can hold."""
-    return told[:_LONGEST].encode("utf-8", "replace").decode().replace("\0", "?")
+def plain_text(told: str) -> str:
+    """What others say as a text that every database and terminal can hold, of `LONGEST` characters at most."""
+    return told[:LONGEST].encode("utf-8", "replace").decode().replace("\0", "?")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +20,7 @@ from vetro.server.catalog.answers import COLUMNS, selected
 from vetro.server.catalog.imports import MAX_NAME, ImportResult, categories_named, import_packages, look_again
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.storage import hold, note, store_changed
-from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound
+from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
 from vetro.server.queries import fetch
 
 __all__ = [
@@ -104,6 +106,14 @@ def content(package: Package, what: str) -> bytes:
     """The bytes of ``ui``, ``logo``, ``supplier_logo`` or the archive (``digest``); empty where there are none."""
     digest = getattr(package, what)
     return blobs.get(digest) if digest else b""
+
+
+def open_archive(package: Package) -> zipfile.ZipFile:
+    """The archive of a package, to be read and closed. Raises `Unavailable` for one that is damaged."""
+    try:
+        return zipfile.ZipFile(io.BytesIO(content(package, "digest")))
+    except zipfile.BadZipFile as error:
+        raise Unavailable(Text("The archive cannot be read: {error}", error=error)) from None
 
 
 def change(caller: Caller, package: Package, *, force: bool = False, anyway: bool = False, **values: Any) -> Package:

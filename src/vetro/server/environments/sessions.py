@@ -27,6 +27,18 @@ def recorded_refusal(environment_id: str) -> str:
     return f"Could not open session for {what}, environment has deploying or deleting status."
 
 
+def newest_draft(caller: Caller, found: queries.Found) -> Session | None:
+    """The newest of the caller's sessions that can still be changed; None without one, and while a task works on the
+    environment.
+    """
+    if found.busy:
+        return None
+    rows = Session.objects.filter(
+        environment_id=found.id, user_id=caller.user_id, state=Session.OPENED, version=found.version
+    )
+    return rows.order_by("-updated", "-id").first()
+
+
 def open_session(caller: Caller, environment_id: str, procedure_id: str = "") -> Session:
     """A new, empty draft of the environment as it is now. ``procedure_id``: the procedure for which it is opened, which
     may have the environment. Raises `Busy` while a task works on it, `Reserved`."""

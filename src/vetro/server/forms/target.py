@@ -72,7 +72,7 @@ class Place:
             if session_id is not None and draft:
                 self.session = sessions.readable(caller, self.found, session_id)
             if self.session is None and draft:
-                self.session = newest_session(caller, self.found)
+                self.session = sessions.newest_draft(caller, self.found)
             self.session_id = None if self.session is None else self.session.id
 
     @cached_property
@@ -252,16 +252,6 @@ class Place:
 
     def _chosen(self, model: Any) -> list[Package]:
         return packages_for_model(self.catalog.caller, model, self.pinned)
-
-
-def newest_session(caller: Caller, found: queries.Found) -> Session | None:
-    """The newest draft of the caller that can be changed; None where there is none."""
-    if found.busy:
-        return None
-    rows = Session.objects.filter(
-        environment_id=found.id, user_id=caller.user_id, state=Session.OPENED, version=found.version
-    )
-    return rows.order_by("-updated", "-id").first()
 
 
 def answers_of(environment_id: str) -> dict[str, Any]:

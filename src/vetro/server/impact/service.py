@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count
 
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.version import engine_version
@@ -32,6 +32,7 @@ from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import stamp
 from vetro.server.impact import groups
 from vetro.server.impact.models import ARCHIVE_DAYS, Entry, Impact, PlanCache
+from vetro.server.queries import delete_in_batches
 from vetro.server.quotas import enforcement
 from vetro.server.quotas.errors import QuotaBusy, QuotaExceeded
 from vetro.server.setup import config
@@ -287,12 +288,5 @@ def plan(caller: Caller, impact_id: str, environment_id: str) -> dict[str, Any]:
 def forget(now: datetime) -> int:
     """Drops what is too old; how many. Archives go first: the garbage collection of the catalog takes them."""
     Impact.objects.filter(created__lt=now - timedelta(days=ARCHIVE_DAYS), size__gt=0).update(size=0)
-    count = _drop(Impact, "id", now - timedelta(days=DAYS))
-    return count + _drop(PlanCache, "key", now - timedelta(days=_PLAN_DAYS))
-
-
-def _drop(table: Any, key: str, before: datetime) -> int:
-    count = 0
-    while ids := list(table.objects.filter(created__lt=before).values_list(key, flat=True)[:_BATCH]):
-        count += table.objects.filter(Q(**{f"{key}__in": ids})).delete()[0]
-    return count
+    count = delete_in_batches(Impact.objects.filter(created__lt=now - timedelta(days=DAYS)), _BATCH)
+    return count + delete_in_batches(PlanCache.objects.filter(created__lt=now - timedelta(days=_PLAN_DAYS)), _BATCH)

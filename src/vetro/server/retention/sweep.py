@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 
 from django.contrib.sessions.models import Session
 from django.db import Error, connections
-from django.db.models import Model
 
 from vetro.agent.errors import AgentError
 from vetro.server.accounts import revocation
@@ -23,6 +22,7 @@ from vetro.server.environments import offers, packages, removal
 from vetro.server.impact import service as impact
 from vetro.server.notices import service as notices
 from vetro.server.procedures import service as procedures
+from vetro.server.queries import delete_in_batches
 from vetro.server.retention import broker_logins
 from vetro.server.retention import tasks as old_tasks
 from vetro.server.tasks import clock, journal
@@ -56,17 +56,17 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     while ids := list(old.values_list("task_id", flat=True)[:_TOGETHER]):
         journal.drop(ids)
         found["journals"] += len(ids)
-    found["events"] = _drop(Event, "seq", now - timedelta(days=EVENT_DAYS))
+    found["events"] = delete_in_batches(Event.objects.filter(at__lt=now - timedelta(days=EVENT_DAYS)), _TOGETHER)
     days = config["retention.audit_days"]
     if days:
-        found["audit"] = _drop(AuditRecord, "id", now - timedelta(days=days))
+        found["audit"] = delete_in_batches(AuditRecord.objects.filter(at__lt=now - timedelta(days=days)), _TOGETHER)
     impact.forget(now)
     offers.fill()
     health.forget(now - timedelta(days=health.DAYS))
     notices.forget(now)
     metrics.forget(now - timedelta(days=1))
     procedures.forget(now - timedelta(days=procedures.DAYS))
-    found["sessions"] = _drop(Session, "session_key", now, "expire_date")
+    found["sessions"] = delete_in_batches(Session.objects.filter(expire_date__lt=now), _TOGETHER)
     found["tokens"] = revocation.drop(now)
     deleted_versions.forget(now - timedelta(hours=1))
     return found
@@ -130,10 +130,3 @@ def _clean_broker(config: Config) -> bool:
     if count:
         _log.info("%d logins that nobody needs are removed from the broker", count)
     return True
-
-
-def _drop(table: type[Model], key: str, before: datetime, when: str = "at") -> int:
-    rows, count = table._default_manager, 0
-    while ids := list(rows.filter(**{f"{when}__lt": before}).values_list(key, flat=True)[:_TOGETHER]):
-        count += rows.filter(**{f"{key}__in": ids}).delete()[0]
-    return count

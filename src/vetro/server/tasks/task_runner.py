@@ -378,7 +378,10 @@ class TaskRunner:
         if task.kind != "plan":
             config = spec.host_config(self._config, task)
             if self.heartbeat_folder is not None:
-                config["pulse"] = {"path": str(self._begin_heartbeat(lease, self.heartbeat_folder)), "seconds": lease.seconds}
+                config["pulse"] = {
+                    "path": str(self._begin_heartbeat(lease, self.heartbeat_folder)),
+                    "seconds": lease.seconds,
+                }
             host = self._hosts(config)
             try:
                 yield host, ""

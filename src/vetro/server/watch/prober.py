@@ -26,6 +26,7 @@ from vetro.engine.query.query import AskFailed, Conversation
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
+from vetro.engine.watching.inventory import plain_text
 from vetro.engine.watching.states import State as Known
 from vetro.engine.worker.ports import HostPort
 from vetro.model.environment import deployed_objects
@@ -36,7 +37,6 @@ from vetro.server.environments.models import Environment, State
 from vetro.server.ids import new_id
 from vetro.server.tasks import spec
 from vetro.server.watch import service
-from vetro.server.watch.targets import plain_text
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.worker")

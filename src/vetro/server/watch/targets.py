@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
+from vetro.engine.watching.inventory import LONGEST, plain_text
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of, type_of
 from vetro.model.secrets import SecretNames, sounds_secret
@@ -28,8 +29,6 @@ from vetro.server.environments.power_steps import server_of
 MOST_CHECKS, MOST_OF_ONE, MOST_GUESSES = 100, 20, 8
 #: Most components of one environment, servers of a component, and of all.
 MOST_COMPONENTS, MOST_SERVERS, MOST_ALL_SERVERS = 1000, 200, 2000
-#: Characters of ids and names.
-LONGEST = 255
 _URL = re.compile(r"https?://[^\s\"'<>]{1,500}|(?:\d{1,3}\.){3}\d{1,3}:\d{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:\d{1,5}")
 
 #: Class, as headers name it -> what it declares: {health: [{property: value}], methods: [{name, every}]}
@@ -109,11 +108,6 @@ def components(
         count -= 1
         if not count:
             break
-
-
-def plain_text(told: str) -> str:
-    """A text of a tenant's that every database and terminal can hold, and no longer than others."""
-    return told[:LONGEST].encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _server(obj: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -1,6 +1,6 @@
 """The draft that somebody works on in an environment: the one that pages show, change and deploy.
 
-It is the newest of her sessions that can still be used. `current` finds it, `wanted` opens one where there is none.
+It is the newest of her sessions that can still be used (`sessions.newest_draft`).
 """
 
 from __future__ import annotations
@@ -11,20 +11,10 @@ from vetro.server.environments import queries, sessions
 from vetro.server.environments.models import Session
 
 
-def current(caller: Caller, found: queries.Found) -> Session | None:
-    """The person's draft; None without one, and while a task works on the environment."""
-    if found.busy:
-        return None
-    rows = Session.objects.filter(
-        environment_id=found.id, user_id=caller.user_id, state=Session.OPENED, version=found.version
-    )
-    return rows.order_by("-updated", "-id").first()
-
-
 def wanted(caller: Caller, environment_id: str) -> Session:
     """The person's draft, opened now if there was none. Raises `NotFound`, `Busy`."""
     found = queries.get(caller, environment_id)
-    return current(caller, found) or sessions.open_session(caller, environment_id)
+    return sessions.newest_draft(caller, found) or sessions.open_session(caller, environment_id)
 
 
 def outdated(caller: Caller, found: queries.Found) -> list[Session]:

@@ -30,6 +30,7 @@ from vetro.server.environments import (
     power,
     queries,
     redaction,
+    sessions,
     upgrades,
 )
 from vetro.server.environments.models import Environment, Session
@@ -38,7 +39,6 @@ from vetro.server.procedures import service as procedures
 from vetro.server.procedures.way_back import WayBack, offered, way_back
 from vetro.server.tasks.models import Event
 from vetro.server.watch import queries as watch
-from vetro.server.web import drafts as drafting
 from vetro.server.web.environment_state import states_of
 from vetro.server.web.model_texts import text_of
 
@@ -226,7 +226,7 @@ def open_page(caller: Caller, environment_id: str) -> EnvironmentPage:
     """The page of an environment of the caller's project. Raises `NotFound`, also for those of others."""
     seen = last_event()
     found = queries.get(caller, lookup.environment(caller, environment_id), model=True)
-    session = drafting.current(caller, found)
+    session = sessions.newest_draft(caller, found)
     if session is None and found.session_id:
         session = Session.objects.filter(id=found.session_id).first()
     root = drafts.shown_root(caller, session, found)

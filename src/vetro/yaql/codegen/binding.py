@@ -17,7 +17,7 @@ from vetro.yaql.api import grammar_of
 from vetro.yaql.closures.nodes import build
 from vetro.yaql.codegen.plans import plan_for
 from vetro.yaql.environment import Env
-from vetro.yaql.errors import CollectionTooLarge, LimitExceeded, NoItems
+from vetro.yaql.errors import CollectionTooLarge, NoItems
 from vetro.yaql.library.formatting import format_text
 from vetro.yaql.library.regexes import compile_regex
 from vetro.yaql.parser import ParserDialect, parse
@@ -61,20 +61,13 @@ def _charge(rt: Any, items: tuple[Any, ...]) -> bool:
 def _sum(cx: Any, items: list[Any]) -> Any:
     cx.rt.check_items(len(items))
     if set(map(type, items)) == {int}:
-        return _big(cx, sum(items))
+        return operators.within_limit(cx, sum(items))
     if not items:
         raise TypeError("sum of an empty collection without an initial value")
     total = items[0]
     for item in items[1:]:
         total = operators.add(cx, total, item)
     return total
-
-
-def _big(cx: Any, value: int) -> int:
-    limit = cx.rt.limits.max_integer_bits
-    if value.bit_length() > limit:
-        raise LimitExceeded(f"integer of {value.bit_length()} bits, the limit is {limit}")
-    return value
 
 
 def _first(items: Any) -> Any:
@@ -106,7 +99,8 @@ HELPERS: dict[str, Any] = {
     "_FD": FDict, "_SIZED": frozenset({str, tuple, FDict, FSet}), "_SCALARS": SCALARS,
     "_FROZEN": FROZEN, "_batch": _batch, "_M": MISSING,
     "_freeze": _freeze, "_key": _key, "_tuple_of": _tuple_of, "_map_of": _map_of, "_charge": _charge, "_sum": _sum,
-    "_big": _big, "_first": _first, "_plain": _plain, "_library": _library, "_format": _format, "_repeat": repeat,
+    "_big": operators.within_limit, "_first": _first, "_plain": _plain, "_library": _library, "_format": _format,
+    "_repeat": repeat,
     "_add": operators.add, "_sub": operators.sub, "_mul": operators.mul, "_div": operators.div,
     "_mod": operators.mod, "_less": operators.less, "_less_equal": operators.less_equal,
     "_greater": operators.greater, "_greater_equal": operators.greater_equal, "_equal": operators.equal,

@@ -48,7 +48,8 @@ def _number(value: Any) -> bool:
     )
 
 
-def _fits(cx: CodeContext, value: int) -> int:
+def within_limit(cx: CodeContext, value: int) -> int:
+    """The integer. Raises `LimitExceeded` for one with more bits than a run allows."""
     limit = cx.rt.limits.max_integer_bits
     if value.bit_length() > limit:
         raise LimitExceeded(f"integer of {value.bit_length()} bits, the limit is {limit}")
@@ -72,7 +73,7 @@ def add(cx: CodeContext, left: Any, right: Any) -> Any:
     lc, rc = left.__class__, right.__class__
     if lc is int and rc is int:
         total = left + right
-        return total if -SMALL < total < SMALL else _fits(cx, total)
+        return total if -SMALL < total < SMALL else within_limit(cx, total)
     if lc is str and rc is str:
         if len(left) + len(right) > CHEAP:
             cx.rt.check_memory(getsizeof(left) + getsizeof(right))
@@ -85,7 +86,7 @@ def add(cx: CodeContext, left: Any, right: Any) -> Any:
         return left + right
     if _number(left) and _number(right):
         total = left + right
-        return _fits(cx, total) if total.__class__ is int else total
+        return within_limit(cx, total) if total.__class__ is int else total
     return _add_rare(cx, left, right)
 
 
@@ -113,10 +114,10 @@ def sub(cx: CodeContext, left: Any, right: Any) -> Any:
     """``left - right``: numbers, set difference, dates and spans."""
     if left.__class__ is int and right.__class__ is int:
         difference = left - right
-        return difference if -SMALL < difference < SMALL else _fits(cx, difference)
+        return difference if -SMALL < difference < SMALL else within_limit(cx, difference)
     if _number(left) and _number(right):
         difference = left - right
-        return _fits(cx, difference) if difference.__class__ is int else difference
+        return within_limit(cx, difference) if difference.__class__ is int else difference
     if is_set(left) and is_set(right):
         return plain_set(left) - plain_set(right)
     if isinstance(left, datetime):
@@ -146,11 +147,11 @@ def mul(cx: CodeContext, left: Any, right: Any) -> Any:
     """``left * right``; text and lists times an integer repeat."""
     if left.__class__ is int and right.__class__ is int:
         if -SMALL < left < SMALL and -SMALL < right < SMALL:
-            return left * right if cx.rt.limits.max_integer_bits >= 128 else _fits(cx, left * right)
+            return left * right if cx.rt.limits.max_integer_bits >= 128 else within_limit(cx, left * right)
         bits = left.bit_length() + right.bit_length()
         if left and right and bits - 1 > cx.rt.limits.max_integer_bits:
             raise LimitExceeded(f"integer of about {bits} bits, the limit is {cx.rt.limits.max_integer_bits}")
-        return _fits(cx, left * right)
+        return within_limit(cx, left * right)
     if _number(left) and _number(right):
         return left * right
     if isinstance(right, int) and (isinstance(left, str) or is_sequence(left)):

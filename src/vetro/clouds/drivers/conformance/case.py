@@ -109,6 +109,10 @@ class DriverCase:
                 driver.clear()
                 driver.close()
 
+    def _open_cloud(self, folder: Path) -> contextlib.closing[Any]:
+        """The cloud of the kind in a folder, to be closed again."""
+        return contextlib.closing(self.kind.open(self.kind.settings.from_json(self.settings()), self.place(folder)))
+
     @contextlib.contextmanager
     def _whole_cloud(self, folder: Path, place: Place) -> Iterator[Any]:
         """A cloud of the kind, with everything that it has around the driver."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import tempfile
 import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest import SkipTest
 
 from vetro.clouds.drivers.base import (
@@ -103,7 +101,7 @@ class Power(DriverCase):
         self.check()
         with self._folder() as folder:
             try:
-                with self._opened(folder) as cloud:
+                with self._open_cloud(folder) as cloud:
                     self._push(cloud)
                 steps: list[tuple[PowerAction, str]] = [("stop", "SHUTOFF"), ("start", "ACTIVE"), ("restart", "ACTIVE")]
                 for after in self.kills:
@@ -114,11 +112,8 @@ class Power(DriverCase):
                 with self._whole_cloud(folder, self.place(folder)):
                     pass
 
-    def _opened(self, folder: Path) -> contextlib.closing[Any]:
-        return contextlib.closing(self.kind.open(self.kind.settings.from_json(self.settings()), self.place(folder)))
-
     def _switch(self, folder: Path, action: PowerAction) -> list[str]:
-        with self._opened(folder) as cloud:
+        with self._open_cloud(folder) as cloud:
             (server,) = cloud.servers(OWNER)
             cloud.power(OWNER, server.id, action)
             return [found.status for found in cloud.servers(OWNER)]

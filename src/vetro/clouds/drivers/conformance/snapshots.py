@@ -108,22 +108,22 @@ class Snapshots(DriverCase):
         with self._folder() as folder:
             try:
                 for after in self.kills[1:]:
-                    with self._open(folder) as cloud:
+                    with self._open_cloud(folder) as cloud:
                         self._push(cloud)
                         (server,) = cloud.servers(OWNER)
                         self._write(cloud.driver, server, {"/srv/changed": _BEFORE})
                     self._killed(partial(self._do, folder, lambda cloud: cloud.snapshot(OWNER, "first")), after)
                     self._do(folder, lambda cloud: cloud.snapshot(OWNER, "first"))
-                    with self._open(folder) as cloud:
+                    with self._open_cloud(folder) as cloud:
                         self._write(cloud.driver, server, {"/srv/changed": _AFTER})
                     self._killed(partial(self._do, folder, lambda cloud: cloud.restore(OWNER, "first")), after)
                     self._do(folder, lambda cloud: cloud.restore(OWNER, "first"))
-                    with self._open(folder) as cloud:
+                    with self._open_cloud(folder) as cloud:
                         assert cloud.servers(OWNER) == [server], f"killed after {after} s"
                         self._is(cloud.driver, server, "/srv/changed", _BEFORE)
                     self._killed(partial(self._do, folder, lambda cloud: cloud.drop(OWNER, "first")), after)
                     self._do(folder, lambda cloud: cloud.drop(OWNER, "first"))
-                    with self._open(folder) as cloud:
+                    with self._open_cloud(folder) as cloud:
                         assert cloud.servers(OWNER) == [server], f"killed after {after} s"
                         cloud.delete_stack(OWNER, "", "stack")
             finally:
@@ -132,11 +132,8 @@ class Snapshots(DriverCase):
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _open(self, folder: Path) -> contextlib.closing[Any]:
-        return contextlib.closing(self.kind.open(self.kind.settings.from_json(self.settings()), self.place(folder)))
-
     def _do(self, folder: Path, work: Callable[[Any], object]) -> None:
-        with self._open(folder) as cloud:
+        with self._open_cloud(folder) as cloud:
             work(cloud)
 
     def _held(self, cloud: Any) -> set[str]:

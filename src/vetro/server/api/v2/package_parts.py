@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
@@ -16,7 +15,7 @@ from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Routes
 from vetro.server.api.v2.shapes import Page
 from vetro.server.catalog import service
-from vetro.server.catalog.models import Ancestor, Package, PackageClass
+from vetro.server.catalog.models import Ancestor, PackageClass
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import NotFound, TooLarge, Unavailable
 
@@ -119,7 +118,7 @@ def classes(request: HttpRequest, package_id: str) -> Any:
 def files(request: HttpRequest, package_id: str) -> Any:
     """The files of the archive."""
     package = service.get_package(who(request), package_id)
-    with _opened(package) as found:
+    with service.open_archive(package) as found:
         items = [{"path": i.filename, "size": i.file_size} for i in found.infolist() if not i.is_dir()]
     items.sort(key=lambda item: str(item["path"]))
     return page(items, len(items))
@@ -140,7 +139,7 @@ def read_file(
 ) -> HttpResponse:
     """One file of the archive: text as plain text, everything else as bytes. Only names that `files` lists exist."""
     package = service.get_package(who(request), package_id)
-    with _opened(package) as found:
+    with service.open_archive(package) as found:
         try:
             info = found.getinfo(path)
         except KeyError:
@@ -204,10 +203,3 @@ def _picture(data: bytes) -> HttpResponse:
 
 def _text(data: bytes) -> HttpResponse:
     return HttpResponse(data, content_type="text/plain; charset=utf-8", headers=_INERT)
-
-
-def _opened(package: Package) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(io.BytesIO(service.content(package, "digest")))
-    except zipfile.BadZipFile as error:
-        raise Unavailable(Text("The archive cannot be read: {error}", error=error)) from None

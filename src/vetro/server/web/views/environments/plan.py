@@ -12,9 +12,9 @@ from vetro.diagnostics import decode_messages
 from vetro.model.differences import contains_only
 from vetro.server.caller import Caller
 from vetro.server.environments import plan as planning
+from vetro.server.environments import sessions
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
-from vetro.server.web import drafts
 from vetro.server.web.environment_page import LOOKS, EnvironmentPage, open_page, shown_change
 from vetro.server.web.page import go, missing, page, render
 from vetro.yaql.redact import MASK
@@ -24,7 +24,7 @@ from vetro.yaql.redact import MASK
 def begin(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse:
     """Starts the plan of the person's draft, or of the environment as it is."""
     env_page = open_page(caller, environment)
-    draft = drafts.current(caller, env_page.found)
+    draft = sessions.newest_draft(caller, env_page.found)
     task = planning.plan(caller, environment, draft.id if draft is not None else "")
     return go(request, f"/app/environments/{environment}/plans/{task.id}")
 

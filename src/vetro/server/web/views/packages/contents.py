@@ -6,7 +6,6 @@ Archives never change under their digest, so what was found out is kept. Parsing
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
 import zipfile
@@ -83,7 +82,7 @@ def files(package: Package) -> list[tuple[str, int]]:
     """(path, size) of the files of the archive, by path."""
 
     def read() -> list[tuple[str, int]]:
-        with _opened(package) as archive:
+        with service.open_archive(package) as archive:
             return sorted((item.filename, item.file_size) for item in archive.infolist() if not item.is_dir())
 
     return _files.get(("files", package.digest), read)
@@ -98,7 +97,7 @@ def read_file(package: Package, path: str) -> bytes:
         raise TooLarge(
             _("%(path)s is too large to be shown.") % {"path": path[:200]}, hint=_("Download the archive instead.")
         )
-    with _opened(package) as archive:
+    with service.open_archive(package) as archive:
         try:
             with archive.open(path) as file:
                 return file.read(LARGEST + 1)
@@ -201,13 +200,6 @@ def _line(parts: list[list[str]]) -> SafeString:
             for kind, text in parts
         )
     )
-
-
-def _opened(package: Package) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(io.BytesIO(service.content(package, "digest")))
-    except zipfile.BadZipFile as error:
-        raise Unavailable(_("The archive cannot be read: %s") % error) from None
 
 
 def add_lines(package: Package, places: Iterable[dict[str, Any]]) -> None:
