@@ -152,7 +152,7 @@ class TaskRunner:
         with self._lock:
             self._lost.update(lease for lease in leases if lease in self._held)
             for lease in self._lost:
-                self._end_pulse(lease)
+                self._end_heartbeat(lease)
             workers = [self._running[lease] for lease in self._lost if lease in self._running]
         for worker in workers:
             worker.wake.set()
@@ -177,7 +177,7 @@ class TaskRunner:
                 self._heartbeats[lease] = path
             return path
 
-    def _end_pulse(self, lease: Lease) -> None:
+    def _end_heartbeat(self, lease: Lease) -> None:
         """From now on its host leaves answers to whoever is next."""
         with self._lock:
             path = self._heartbeats.pop(lease, None)
@@ -244,7 +244,7 @@ class TaskRunner:
                 raise
             refused = error
         task = Task.objects.get(id=lease.task_id)
-        failed = self._stumbled(task, DbJournal(task.id, lease.hold), lease, refused)
+        failed = self._internal_failure(task, DbJournal(task.id, lease.hold), lease, refused)
         try:
             finish(task.id, failed, lease.hold)
         except Exception as error:
@@ -274,11 +274,11 @@ class TaskRunner:
         except DatabaseFailed as error:
             if _outage(error):
                 raise
-            return self._stumbled(task, journal, lease, error)
+            return self._internal_failure(task, journal, lease, error)
         except (OtherEngine, OtherTask) as error:
             return _failed(journal, error)
         except Exception as error:
-            return self._stumbled(task, journal, lease, error)
+            return self._internal_failure(task, journal, lease, error)
         finally:
             journal.close()
 
@@ -387,7 +387,7 @@ class TaskRunner:
                 yield host, ""
             finally:
                 host.stop()
-                self._end_pulse(lease)
+                self._end_heartbeat(lease)
             return
         from vetro.server.tasks.plan import host_config, scratch
 
@@ -398,7 +398,7 @@ class TaskRunner:
             finally:
                 host.stop()
 
-    def _stumbled(self, task: Task, journal: DbJournal, lease: Lease, error: Exception) -> Outcome:
+    def _internal_failure(self, task: Task, journal: DbJournal, lease: Lease, error: Exception) -> Outcome:
         """Something around the task failed: it is given back, or, after some times, ended."""
         journal.close()
         known = error if isinstance(error, VetroError) else None
