@@ -11,7 +11,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from vetro.server.environments import limits, transfer
+from vetro.server.environments import imports, limits
 
 #: 100 lists.
 BOMB = b"[" + b",".join([b"[]"] * 100) + b"]"
@@ -59,11 +59,11 @@ def test_archives_of_environments_have_no_such_models(ann: Any, monkeypatch: pyt
         return ann._client.post("/v2/environments/import", {"archive": archived(named)})
 
     assert brought(model_1=model).status_code == 201
-    monkeypatch.setattr(transfer, "MOST_PARTS", 100)
+    monkeypatch.setattr(imports, "MOST_PARTS", 100)
     for files in ({"environment": BOMB}, {"model_1": BOMB}):
         answer = brought(**files)
         assert answer.status_code == 400 and "200 parts" in answer.content.decode()
-    monkeypatch.setattr(transfer, "MOST_ALL_PARTS", 7)
+    monkeypatch.setattr(imports, "MOST_ALL_PARTS", 7)
     assert brought(model_1=model).status_code != 400
     answer = brought(model_1=model, model_2=model)
     assert answer.status_code == 400 and "the models of the archive" in answer.content.decode()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vetro.server.environments import transfer
+from vetro.server.environments import exports
 
 MANIFEST = """\
 Format: MuranoPL/1.3
@@ -160,5 +160,5 @@ def planting(ann: Any, drain: Any) -> Callable[..., Garden]:
 
 def exported(caller: Any, environment_id: str) -> bytes:
     """The archive of an environment."""
-    with transfer.export_environment(caller, environment_id) as file:
+    with exports.export_environment(caller, environment_id) as file:
         return file.read()

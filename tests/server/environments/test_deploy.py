@@ -11,7 +11,7 @@ from vetro.clouds import kinds
 from vetro.server import setup
 from vetro.server.config import cloud_settings
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import history, queries, service, sessions, simulation, transfer
+from vetro.server.environments import exports, history, imports, queries, service, sessions, simulation
 from vetro.server.environments.errors import Busy, NotYours
 from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Conflict, Forbidden, NotFound
@@ -72,10 +72,10 @@ def test_it_stays_simulated_when_the_settings_name_another_cloud(planting: Any, 
     garden.drain()
     monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "nspawn"}))
     assert ann.get(f"/v2/environments/{garden.id}").json()["simulated"] is True
-    with transfer.export_environment(garden.caller, garden.id) as file:
+    with exports.export_environment(garden.caller, garden.id) as file:
         archive = file.read()
     deploying.delete(garden.caller, garden.id, abandon=True)
-    back = transfer.import_environment(garden.caller, archive)
+    back = imports.import_environment(garden.caller, archive)
     assert back["environment_id"] == garden.id
     assert ann.get(f"/v2/environments/{garden.id}").json()["simulated"] is True
 

@@ -14,7 +14,7 @@ from tests.server.environments.conftest import Garden, exported
 from tests.server.environments.test_packages import lib, told, with_newer_library
 from vetro.packages.lock import Lock, LockedPackage
 from vetro.server.catalog.service import import_packages
-from vetro.server.environments import history, packages, transfer
+from vetro.server.environments import history, imports, packages
 from vetro.server.errors import Invalid
 
 pytestmark = pytest.mark.database
@@ -42,7 +42,7 @@ def test_what_is_imported_elsewhere_has_the_same_locks_and_archives(shop: Any, e
     data = exported(shop.caller, shop.id)
     assert exported(shop.caller, shop.id) == data  # equal content, equal bytes
     import_packages(eve.caller, [lib("1.9.0")])  # newer, and it would fit
-    made = transfer.import_environment(eve.caller, data)
+    made = imports.import_environment(eve.caller, data)
     there = Garden(eve.caller, str(made["environment_id"]), shop.drain)
     for number in (1, 2):
         mine, theirs = packages.lock_of(shop.id, number), packages.lock_of(there.id, number)
@@ -57,7 +57,7 @@ def test_what_is_imported_elsewhere_has_the_same_locks_and_archives(shop: Any, e
 
 def test_a_fresh_copy_is_deployed_with_the_lock(shop: Any, eve: Any) -> None:
     import_packages(eve.caller, [lib("1.9.0")])
-    made = transfer.import_environment(eve.caller, exported(shop.caller, shop.id), fresh=True)
+    made = imports.import_environment(eve.caller, exported(shop.caller, shop.id), fresh=True)
     there = Garden(eve.caller, str(made["environment_id"]), shop.drain)
     assert there.deploy(str(made["session_id"])).state == "done"
     assert told(there) == {"o": "1.5.0"}
@@ -72,7 +72,7 @@ def test_a_digest_gives_nobody_the_archive_of_another(shop: Any, eve: Any) -> No
     assert older is not None
     (base,) = (package for package in older.packages if package.name == "test.lib")
     del files[f"packages/{base.digest}.zip"]
-    made = transfer.import_environment(eve.caller, packed(files))
+    made = imports.import_environment(eve.caller, packed(files))
     assert any("the lock of state 1 was left out: there is no test.lib/1.0.0" in str(note) for note in made["notes"])
     id = str(made["environment_id"])
     assert packages.lock_of(id, 1) is None and packages.lock_of(id, 2) is not None
@@ -97,7 +97,7 @@ def test_an_archive_counts_for_what_it_is(shop: Any, eve: Any) -> None:
                 "environment.json": json.dumps({**head, "locks": locks}).encode(),
             }
         )
-        made = transfer.import_environment(eve.caller, data, name=version)
+        made = imports.import_environment(eve.caller, data, name=version)
         notes = [str(note) for note in made["notes"]]
         assert sum(f"was left out: there is no test.lib/{version}" in note for note in notes) == 2
         there = Garden(eve.caller, str(made["environment_id"]), shop.drain)
@@ -116,10 +116,10 @@ def test_what_stands_beside_objects_is_as_a_deployment_leaves_it(shop: Any, eve:
     for change in ({"SystemData": "x"}, {"SystemData": {"Packages": ["x"]}}, {"Attributes": {"o": 1}}):
         forged = {**files, "model-2.json": json.dumps({**model, **change}).encode()}
         with pytest.raises(Invalid, match=f"'{next(iter(change))}' is not as a deployment leaves it"):
-            transfer.import_environment(eve.caller, packed(forged))
+            imports.import_environment(eve.caller, packed(forged))
     for left in ({"SystemData": None, "Attributes": None}, {"SystemData": {}}):
         bare = {**files, "model-2.json": json.dumps({**model, **left}).encode()}
-        made = transfer.import_environment(eve.caller, packed(bare), name=f"bare {len(left)}")
+        made = imports.import_environment(eve.caller, packed(bare), name=f"bare {len(left)}")
         there = Garden(eve.caller, str(made["environment_id"]), shop.drain)
         assert there.deploy(history.restore(eve.caller, there.id, 2).id).state == "done"
 
@@ -130,26 +130,26 @@ def test_changed_locks_and_archives_are_refused(shop: Any, eve: Any) -> None:
     digest = head["locks"]["2"]
     other = Lock.made([LockedPackage("x", "1", "1" * 64)]).text().encode()
     with pytest.raises(Invalid, match=r"has lock .* changed"):
-        transfer.import_environment(eve.caller, packed({**files, f"locks/{digest}.json": other}))
+        imports.import_environment(eve.caller, packed({**files, f"locks/{digest}.json": other}))
     with pytest.raises(Invalid, match="is not as a lock has it"):
         bad = json.dumps({**json.loads(files[f"locks/{digest}.json"]), "packages": [5]}).encode()
-        transfer.import_environment(eve.caller, packed({**files, f"locks/{digest}.json": bad}))
+        imports.import_environment(eve.caller, packed({**files, f"locks/{digest}.json": bad}))
     with pytest.raises(Invalid, match="changed"):
         older = packages.lock_of(shop.id, 1)
         assert older is not None
         name = next(f"packages/{package.digest}.zip" for package in older.packages if package.name == "test.lib")
-        transfer.import_environment(eve.caller, packed({**files, name: b"PK other"}))
+        imports.import_environment(eve.caller, packed({**files, name: b"PK other"}))
     for wrong in ("../../etc/passwd", 5):
         changed = json.dumps({**head, "locks": {"2": wrong}}).encode()
         with pytest.raises(Invalid, match="the archive has no locks/"):
-            transfer.import_environment(eve.caller, packed({**files, "environment.json": changed}))
+            imports.import_environment(eve.caller, packed({**files, "environment.json": changed}))
 
 
 def test_archives_of_earlier_versions_have_no_locks(shop: Any, eve: Any) -> None:
     files = {name: data for name, data in parts(exported(shop.caller, shop.id)).items() if "locks/" not in name}
     head = json.loads(files["environment.json"])
     del head["locks"]
-    made = transfer.import_environment(eve.caller, packed({**files, "environment.json": json.dumps(head).encode()}))
+    made = imports.import_environment(eve.caller, packed({**files, "environment.json": json.dumps(head).encode()}))
     lock = packages.lock_of(str(made["environment_id"]))
     assert lock is not None and lock.versions() == {"test.Old": ["1.0.0"], "test.lib": ["1.5.0"]}
     assert (lock.resolution, packages.lock_of(str(made["environment_id"]), 1)) == ((), None)

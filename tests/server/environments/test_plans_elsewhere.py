@@ -65,7 +65,7 @@ def elsewhere(service: Service, forked: Forks, data: bytes, project: str, write:
     """Says what another service tells of an import into a project of the same id: clouds make ids of it."""
     from django.db import connections
 
-    from vetro.server.environments import plan, transfer
+    from vetro.server.environments import imports, plan
     from vetro.server.local import database
 
     # Those of the process that forked this one stay open.
@@ -76,7 +76,7 @@ def elsewhere(service: Service, forked: Forks, data: bytes, project: str, write:
         config = service.opened(stack)
         database.prepare(config)
         caller = replace(CALLER, project_id=project)
-        made = transfer.import_environment(caller, data, fresh=True, keep_ids=True)
+        made = imports.import_environment(caller, data, fresh=True, keep_ids=True)
         id, session = made["environment_id"], made["session_id"]
         task = plan.plan(caller, id, session)
         killer = Killer((), write)

@@ -13,7 +13,7 @@ from tests.server.environments.conftest import Garden, exported
 from tests.server.environments.test_upgrade_drafts import packed
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import import_packages
-from vetro.server.environments import plan, queries, transfer
+from vetro.server.environments import imports, plan, queries
 from vetro.server.environments.errors import UpgradeRefused
 from vetro.server.environments.models import EnvironmentPackage, Session
 
@@ -154,7 +154,7 @@ def test_an_import_migrates(garden: Garden, eve: Any) -> None:
             elif not name.startswith(("packages/", "locks/")):
                 bare.writestr(name, source.read(name))
     import_packages(eve.caller, [new()])
-    made = transfer.import_environment(eve.caller, target.getvalue(), name="other", fresh=True)
+    made = imports.import_environment(eve.caller, target.getvalue(), name="other", fresh=True)
     assert [text for text in made["notes"] if "migrated to those that are" in text]
     shelf = draft(str(made["session_id"]))
     assert (shelf["volumes"], shelf["boards"]) == (40, 4)

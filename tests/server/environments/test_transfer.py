@@ -13,7 +13,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.environments.conftest import exported, plant
-from vetro.server.environments import drafts, history, limits, queries, transfer
+from vetro.server.environments import drafts, history, imports, limits, queries
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.errors import Conflict, Invalid
@@ -42,7 +42,7 @@ def test_an_archive_is_an_environment_of_the_first_versions_of_workspaces(planti
 def test_an_environment_comes_back_as_it_was(planting: Any, eve: Any) -> None:
     garden = planting(plant())
     data = exported(garden.caller, garden.id)
-    made = transfer.import_environment(eve.caller, data)  # the package comes along
+    made = imports.import_environment(eve.caller, data)  # the package comes along
     new = str(made["environment_id"])
     found = queries.get(eve.caller, new, model=True)
     assert (found.name, found.version, found.status) == ("garden", 1, "ready")
@@ -56,12 +56,12 @@ def test_an_environment_comes_back_as_it_was(planting: Any, eve: Any) -> None:
 def test_a_fresh_one_is_a_draft(planting: Any) -> None:
     garden = planting(plant())
     data = exported(garden.caller, garden.id)
-    made = transfer.import_environment(garden.caller, data, name="other", fresh=True)
+    made = imports.import_environment(garden.caller, data, name="other", fresh=True)
     shown = drafts.show(garden.caller, str(made["environment_id"]), str(made["session_id"]))
     assert (shown["version"], shown["status"]) == (0, "pending")
     assert "height" not in shown["services"][0] and shown["services"][0]["?"]["id"] != "p1"
     with pytest.raises(Conflict):
-        transfer.import_environment(garden.caller, data)
+        imports.import_environment(garden.caller, data)
 
 
 def test_an_archive_is_for_the_own_project(planting: Any, eve: Any) -> None:
@@ -103,20 +103,20 @@ HEAD = {"format": 1, "name": "e", "id": "x", "packages": []}
 )
 def test_bad_archives_are_refused_and_leave_nothing(ann: Any, data: bytes) -> None:
     with pytest.raises(Invalid):
-        transfer.import_environment(ann.caller, data)
+        imports.import_environment(ann.caller, data)
     assert queries.of_project(ann.caller.project_id) == []
 
 
 def test_bombs_are_refused_before_they_are_unpacked(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGEST_ARCHIVE", 1000)
     with pytest.raises(Invalid, match="holds more than"):
-        transfer.import_environment(ann.caller, packed(environment__json=HEAD, big="x" * 2000))
+        imports.import_environment(ann.caller, packed(environment__json=HEAD, big="x" * 2000))
 
 
 def test_states_keep_their_numbers(planting: Any, eve: Any) -> None:
     garden = planting(plant())
     garden.deploy(garden.open())
-    made = transfer.import_environment(eve.caller, exported(garden.caller, garden.id))
+    made = imports.import_environment(eve.caller, exported(garden.caller, garden.id))
     listed = history.states(eve.caller, str(made["environment_id"]))
     assert [s["number"] for s in listed] == [2, 1, 0]
 
@@ -132,7 +132,7 @@ def test_of_thousands_of_states_the_newest_are_imported(planting: Any, eve: Any)
         model = archive.read("model-1.json")
         for number in range(2, 3000):
             archive.writestr(f"model-{number}.json", model)
-    made = transfer.import_environment(eve.caller, data.getvalue())
+    made = imports.import_environment(eve.caller, data.getvalue())
     numbers = State.objects.filter(environment_id=made["environment_id"]).order_by("number")
     assert list(numbers.values_list("number", flat=True)) == list(range(2900, 3000))
     assert queries.get(eve.caller, str(made["environment_id"])).version == 2999

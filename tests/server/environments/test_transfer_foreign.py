@@ -22,7 +22,7 @@ from vetro.engine.host.answer import NoSuchSecret
 from vetro.engine.host.encryption import SecretCipher
 from vetro.server.config import cloud_settings
 from vetro.server.environments import deploy as deploying
-from vetro.server.environments import deployments, drafts, history, queries, service, sessions, transfer
+from vetro.server.environments import deployments, drafts, history, imports, queries, service, sessions
 from vetro.server.tasks.spec import secret_keys
 
 MANIFEST = """\
@@ -82,7 +82,7 @@ def with_id(data: bytes, id: str) -> bytes:
 def refused(caller: Any, data: bytes, **how: Any) -> None:
     """An exact copy with another id would count as deployed, and nothing of what is deployed would be its."""
     with pytest.raises(service.Conflict, match="would have none") as caught:
-        transfer.import_environment(caller, data, **how)
+        imports.import_environment(caller, data, **how)
     assert "fresh=true" in str(caught.value.hint)
 
 
@@ -167,7 +167,7 @@ def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any
     assert before["cloud.db/stacks"] and before["cloud.db/records"] and before["cloud.db/resources"]
     data = exported(ann.caller, mine)
     refused(eve.caller, data)
-    made = transfer.import_environment(eve.caller, data, fresh=True)
+    made = imports.import_environment(eve.caller, data, fresh=True)
     copy = str(made["environment_id"])
     task = town.deploy(eve.caller, copy, str(made["session_id"]))
     assert task.state == "failed" and "sealed for another project" in json.dumps(task.error), task.error
@@ -177,7 +177,7 @@ def test_a_copy_in_another_project_shares_nothing(town: Town, ann: Any, eve: Any
     assert town.of(ann.caller.project_id, mine) == before
 
     # Without the secret it is built under the same names and taken down again.
-    made = transfer.import_environment(eve.caller, data, name="other", fresh=True)
+    made = imports.import_environment(eve.caller, data, name="other", fresh=True)
     other, session = str(made["environment_id"]), str(made["session_id"])
     (app,) = drafts.show(eve.caller, other, session)["services"]
     drafts.put_services(eve.caller, other, session, (app["?"]["id"], "sealed"), None)
@@ -203,7 +203,7 @@ def test_a_copy_beside_the_original_cannot_touch_it(town: Town, ann: Any) -> Non
     refused(ann.caller, data, name="copy")
     # Nor does it help to leave out of the archive what the refusal goes by.
     hidden = changed(data, lambda path, value: {**value, "Attributes": []} if path.startswith("model-") else value)
-    copy = str(transfer.import_environment(ann.caller, hidden, name="copy")["environment_id"])
+    copy = str(imports.import_environment(ann.caller, hidden, name="copy")["environment_id"])
     model = queries.get(ann.caller, mine, model=True).model or {}
     name = "murano-" + next(value for _, _, key, value in model["Attributes"] if key == "generatedStackName")
     owner = Owner(project, copy)
@@ -229,14 +229,14 @@ def test_the_id_of_an_environment_that_is_gone_brings_back_nothing_of_another_pr
     deploying.delete(ann.caller, mine, abandon=True)  # its stacks and agents stay where they are
     refused(eve.caller, data)
     hidden = changed(data, lambda path, value: {**value, "Attributes": []} if path.startswith("model-") else value)
-    theirs = str(transfer.import_environment(eve.caller, hidden)["environment_id"])
+    theirs = str(imports.import_environment(eve.caller, hidden)["environment_id"])
     assert deployments.of_environment(eve.caller, theirs) == []
     assert [state["task_id"] for state in history.states(eve.caller, theirs)] == [None] * 2
     assert theirs != mine  # queues of agents are named by it
     assert town.destroy(eve.caller, theirs).state == "done"
     assert town.of(ann.caller.project_id, mine) == before
     # In its own project it is again what it was.
-    assert transfer.import_environment(ann.caller, data)["environment_id"] == mine
+    assert imports.import_environment(ann.caller, data)["environment_id"] == mine
     assert [d["state"] for d in deployments.of_environment(ann.caller, mine)] == ["success"]
 
 
@@ -245,7 +245,7 @@ def test_an_id_that_the_service_would_not_give_is_not_taken(ann: Any, eve: Any, 
     made = str(service.create(ann.caller, {"name": "home"})["id"])
     given = made.upper() if id == "{upper}" else id
     data = with_id(exported(ann.caller, made), given)
-    theirs = str(transfer.import_environment(eve.caller, data)["environment_id"])
+    theirs = str(imports.import_environment(eve.caller, data)["environment_id"])
     assert theirs.lower() != made and theirs != given
     assert len(theirs) == 32 and set(theirs) <= set("0123456789abcdef")
     model = queries.get(eve.caller, theirs, model=True).model or {}

@@ -18,7 +18,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from tests.support.fuzzing import every
 from vetro.server import setup
 from vetro.server.catalog.inspection import pool
-from vetro.server.environments import removal, transfer
+from vetro.server.environments import imports, removal
 from vetro.server.environments.models import State
 from vetro.server.errors import Invalid
 from vetro.server.secrets.encryption import loads_compressed, unpacked_size
@@ -99,7 +99,7 @@ def test_the_sizes_of_what_the_walls_give_back_are_not_believed(ann: Any, monkey
 
     sound = SimpleUploadedFile("e.zip", archived({"model-1.json": model()}))
     assert ann._client.post("/v2/environments/import", {"archive": sound}).status_code == 201  # loads what it needs
-    monkeypatch.setattr(transfer, "pool", Taken)
+    monkeypatch.setattr(imports, "pool", Taken)
     tracemalloc.start()
     try:
         for fresh in ("", "true"):
@@ -126,7 +126,7 @@ def test_many_states_are_as_many_as_would_be_kept(ann: Any) -> None:
 def test_many_states_are_written_in_steps(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others write in between; an environment that is removed meanwhile stays so; that of a killed import is whole."""
     sizes = []
-    atomic = transfer.transaction.atomic
+    atomic = imports.transaction.atomic
 
     @contextlib.contextmanager
     def measured() -> Iterator[None]:
@@ -145,16 +145,16 @@ def test_many_states_are_written_in_steps(ann: Any, monkeypatch: pytest.MonkeyPa
     def numbers(id: str) -> list[int]:
         return list(State.objects.filter(environment_id=id).order_by("number").values_list("number", flat=True))
 
-    monkeypatch.setattr(transfer.transaction, "atomic", lambda *_, **__: measured())
-    restored = transfer._restore_older
+    monkeypatch.setattr(imports.transaction, "atomic", lambda *_, **__: measured())
+    restored = imports._restore_older
     id = imported("steps")
     assert numbers(id) == [0, 1, 2, 3]
     assert max(sizes) == 1 and sizes.count(1) >= 4
-    monkeypatch.setattr(transfer, "_restore_older", lambda own, states, locks: None)
+    monkeypatch.setattr(imports, "_restore_older", lambda own, states, locks: None)
     half = imported("killed")
     shown = ann.get(f"/v2/environments/{half}").json()
     assert (numbers(half), shown["version"], shown["status"]) == ([3], 3, "ready")
-    monkeypatch.setattr(transfer, "_restore_older", lambda own, *rest: (removal.remove(own), restored(own, *rest)))
+    monkeypatch.setattr(imports, "_restore_older", lambda own, *rest: (removal.remove(own), restored(own, *rest)))
     assert numbers(imported("removed")) == []
 
 

@@ -201,7 +201,7 @@ def import_environment(
     ``choose`` says how its servers are made; those that were recorded stay so.
     """
     from vetro.clouds.overview import overview
-    from vetro.server.environments import transfer
+    from vetro.server.environments import imports
     from vetro.server.environments.archive import has_resources
 
     if name is not None:
@@ -209,7 +209,7 @@ def import_environment(
     workspace.keep()
     try:
         with transaction.atomic():
-            made = transfer.import_environment(
+            made = imports.import_environment(
                 workspace.caller, data, name=name, fresh=fresh, keep_ids=keep_ids, into_catalog=False
             )
             id = made["environment_id"]

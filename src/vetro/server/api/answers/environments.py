@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from types import ModuleType
 from typing import IO, Any
 
@@ -189,7 +190,7 @@ def realize_environment(caller: Caller, environment_id: str, *, cloud: dict[str,
 
 def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
-    found: IO[bytes] = _transfer().export_environment(caller, lookup.environment(caller, environment_id))
+    found: IO[bytes] = _loaded("exports").export_environment(caller, lookup.environment(caller, environment_id))
     return found
 
 
@@ -206,11 +207,11 @@ def import_environment(
         enforce(caller, "keep_environment_ids")
         if not fresh:
             raise Invalid(Text("'keep_ids' goes with 'fresh': without it an environment keeps its ids anyway"))
-    made: dict[str, Any] = _transfer().import_environment(caller, archive, name=name, fresh=fresh, keep_ids=keep_ids)
+    made: dict[str, Any] = _loaded("imports").import_environment(
+        caller, archive, name=name, fresh=fresh, keep_ids=keep_ids
+    )
     return made
 
 
-def _transfer() -> ModuleType:
-    from vetro.server.environments import transfer
-
-    return transfer
+def _loaded(name: str) -> ModuleType:
+    return import_module(f"vetro.server.environments.{name}")  # what few commands need takes long to load

@@ -18,11 +18,11 @@ from vetro.server.caller import Caller
 from vetro.server.environments import (
     deploy,
     deployments,
+    exports,
     history,
     offered_actions,
     queries,
     templates,
-    transfer,
 )
 from vetro.server.environments import description as changing
 from vetro.server.environments.addresses import of_component
@@ -233,7 +233,7 @@ def to_template(request: HttpRequest, caller: Caller, environment: str) -> HttpR
 def export(request: HttpRequest, caller: Caller, environment: str) -> FileResponse:
     """The environment as a ZIP archive, secrets in clear."""
     env_page = open_page(caller, environment)
-    archive = transfer.export_environment(caller, environment)
+    archive = exports.export_environment(caller, environment)
     return FileResponse(
         archive, as_attachment=True, filename=f"environment-{env_page.id}.zip", content_type="application/zip"
     )

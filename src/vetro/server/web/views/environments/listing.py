@@ -16,7 +16,7 @@ from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.inspection.protocol import content_of
 from vetro.server.environments import deployments as deployed
-from vetro.server.environments import offers, service, simulation, transfer
+from vetro.server.environments import imports, offers, service, simulation
 from vetro.server.environments import search as environments
 from vetro.server.environments.errors import ResourcesElsewhere
 from vetro.server.environments.limits import known_id
@@ -112,7 +112,7 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
             archive = request.FILES.get("archive")
             if archive is None:
                 raise Invalid(_("Choose the archive."))
-            made = transfer.import_environment(
+            made = imports.import_environment(
                 caller, content_of(archive), name=context["name"].strip() or None, fresh=context["how"] != "exact"
             )
         except VetroError as error:
