@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from vetro.engine.models import Suggester, Suggestions
-from vetro.engine.models.suggest import CannotSuggest, UnknownProperty
+from vetro.engine.models.suggest import CannotSuggest
+from vetro.engine.models.unknown_properties import UnknownProperty
 from vetro.muranopl import Engine
 from vetro.muranopl.errors import ContractViolation
 from vetro.packages import memory_package

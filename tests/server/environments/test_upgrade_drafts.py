@@ -12,7 +12,7 @@ from tests.server.environments.conftest import Garden
 from tests.server.web.conftest import signed_in
 from vetro.model.tree import by_id
 from vetro.server.catalog.service import import_packages
-from vetro.server.environments import history, packages, upgrades
+from vetro.server.environments import history, newer_versions, packages, upgrades
 from vetro.server.environments.errors import NotYours, UpgradeIncomplete, UpgradeRefused
 from vetro.server.environments.models import Session, State
 from vetro.server.environments.upgrades import Request
@@ -116,12 +116,15 @@ def ready(**more: Any) -> Request:
 
 def test_newer_releases_are_offered(shop: Garden, ann: Any, eve: Any) -> None:
     import_packages(ann.caller, [two(version="2.1.0-rc.1")])
-    offered = upgrades.offers(ann.caller, shop.id)
+    offered = newer_versions.offers(ann.caller, shop.id)
     assert [(o.package, o.used, o.to, o.bump) for o in offered] == [
         ("test.parts", ("1.0.0",), "2.0.0", "breaking"),
         ("test.shop", ("1.0.0",), "2.0.0", "breaking"),
     ]
-    for call in (lambda: upgrades.offers(eve.caller, shop.id), lambda: upgrades.draft(eve.caller, shop.id, ready())):
+    for call in (
+        lambda: newer_versions.offers(eve.caller, shop.id),
+        lambda: upgrades.draft(eve.caller, shop.id, ready()),
+    ):
         with pytest.raises(NotYours):
             call()
 
@@ -158,7 +161,7 @@ def test_an_upgrade_is_a_draft_that_is_deployed(shop: Garden, ann: Any) -> None:
     shop.deploy(shop.open())  # the first one had the old code, too, for what it might have to destroy
     lock = packages.lock_of(shop.id)
     assert lock is not None and lock.versions() == {"test.parts": ["2.0.0"], "test.shop": ["2.0.0"]}
-    assert upgrades.offers(ann.caller, shop.id) == []
+    assert newer_versions.offers(ann.caller, shop.id) == []
     with pytest.raises(Conflict, match="there is nothing newer"):
         upgrades.prepare(ann.caller, shop.id, Request())
     # And back, with the packages of then.
@@ -257,5 +260,5 @@ def test_components_say_that_there_is_something_newer(shop: Garden, ann: Any) ->
     import_packages(ann.caller, [two(version="2.0.1", changes=changes)])
     page = signed_in(ann).get(f"/app/environments/{shop.id}/").content.decode()
     assert 'data-newer="2.0.1"' in page and "bg-danger-subtle" in page
-    offer = next(one for one in upgrades.offers(ann.caller, shop.id) if one.package == "test.shop")
+    offer = next(one for one in newer_versions.offers(ann.caller, shop.id) if one.package == "test.shop")
     assert [one["version"] for one in offer.changes] == ["2.0.1"] and offer.security

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.engine.models.suggest import Suggester, Suggestions, unknown_property
+from vetro.engine.models.suggest import Suggester, Suggestions
+from vetro.engine.models.unknown_properties import unknown_property
 from vetro.model.edit import overwrite
 from vetro.model.environment import Environment
 from vetro.model.header import class_of, id_of, name_of, parse_type_text, type_of

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vetro.engine.models.unknown_properties import unknown_property
 from vetro.model.environment import ENVIRONMENT, Environment
 from vetro.model.header import class_of, id_of, label_of, name_of, parse_type_text, type_of
 from vetro.model.secrets import sounds_secret
@@ -399,21 +400,6 @@ def _is_secret(type_: Any, name: str, schema: Mapping[str, Any]) -> bool:
 def _stands_alone(type_: Any, schema: Mapping[str, Any]) -> bool:
     """Whether an object of the class is a component of the environment rather than a part of who refers to it."""
     return schema.get("owned") is not True and any(ancestor.name == APPLICATION for ancestor in type_.ancestors)
-
-
-class UnknownProperty(MuranoError):
-    """An answer for something that the class does not have."""
-
-    kind = "bad-argument"
-    code = "ENG121"
-
-
-def unknown_property(class_name: str, path: str, name: str, known: Iterable[str]) -> UnknownProperty:
-    """The error for an answer without property, with the likely one."""
-    names = sorted(known)
-    close = suggest(name, names)
-    hint = f"did you mean '{close}'?" if close else f"it has {', '.join(names)}" if names else "it takes no input"
-    return UnknownProperty(f"{path}: class {class_name} has no input property '{name}'", hint=hint)
 
 
 _LEAVE = object()

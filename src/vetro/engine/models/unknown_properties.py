@@ -1,14 +1,16 @@
-"""Values of a model under names that the classes of their objects do not declare: nothing reads or keeps them."""
+"""Names that a class does not declare: values of a model under them, which nothing reads or keeps, and answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from vetro.diagnostics import Text
 from vetro.model.header import id_of, label_of
 from vetro.model.tree import walk
+from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.session import Session
+from vetro.yaql.didyoumean import suggest
 
 #: Warnings at most.
 MOST = 100
@@ -16,6 +18,21 @@ MOST = 100
 _OF_ENVIRONMENTS = frozenset({"description_text"})
 #: Longer names are cut in texts.
 _LONGEST = 80
+
+
+class UnknownProperty(MuranoError):
+    """An answer for something that the class does not have."""
+
+    kind = "bad-argument"
+    code = "ENG121"
+
+
+def unknown_property(class_name: str, path: str, name: str, known: Iterable[str]) -> UnknownProperty:
+    """The error for an answer without property, with the likely one."""
+    names = sorted(known)
+    close = suggest(name, names)
+    hint = f"did you mean '{close}'?" if close else f"it has {', '.join(names)}" if names else "it takes no input"
+    return UnknownProperty(f"{path}: class {class_name} has no input property '{name}'", hint=hint)
 
 
 def undeclared(

@@ -25,12 +25,11 @@ from vetro.muranopl.contracts.model import (
     StepName,
 )
 from vetro.muranopl.declarations.versions import parse_spec
-from vetro.muranopl.expressions import Literal
 from vetro.packages.compat.candidates import values_for
+from vetro.packages.compat.contract_keys import contract_key, meaning, required_versions
 from vetro.packages.compat.execution import Side, runs_alone, tried
 from vetro.packages.compat.predicates import Facts, follows, key, listed
 from vetro.packages.compat.ranges import lost_version
-from vetro.yaql import ast
 from vetro.yaql.parser import MURANO, parse
 
 #: Nested contracts that are related one by one; deeper ones are tried as a whole. Items of a list that is made up.
@@ -310,12 +309,12 @@ class Pair:
         """Whether the new package may take fewer versions of the package that a class comes from."""
         if kind.package.name == self.old.kind.package.name:
             return False
-        before, after = _spec(kind, self.old), _spec(kind, self.new)
+        before, after = required_versions(kind, self.old), required_versions(kind, self.new)
         return before != after and (before is None or after is None or lost_version(before, after) is not None)
 
     def _outdated(self, kind: Any) -> bool:
         """Whether the new package no longer takes this version of a class of others."""
-        after = _spec(kind, self.new)
+        after = required_versions(kind, self.new)
         foreign = kind.package.name != self.old.kind.package.name
         return foreign and after is not None and not parse_spec(after).match(kind.version)
 
@@ -367,7 +366,7 @@ def _taken_objects(chain: Chain, side: Side) -> _Objects | None:
         chain.nullable and len(rest) == len(parts),
         False not in owners,
         True not in owners,
-        frozenset((key(part, side.prefixes), _meaning(part, side, objects=True)) for part in rest),
+        frozenset((key(part, side.prefixes), meaning(part, side, objects=True)) for part in rest),
     )
 
 
@@ -388,69 +387,6 @@ def _simple(chain: Chain) -> tuple[StepName | None, list[Any] | None]:
         elif not isinstance(step, NotNull):
             return kind, None
     return kind, checks
-
-
-def contract_key(contract: Contract, side: Side) -> object:
-    """Equal for contracts that say the same."""
-    if isinstance(contract, ContractList):
-        return "list", contract.minimum, contract.maximum, tuple(contract_key(one, side) for one in contract.items)
-    if isinstance(contract, ContractMap):
-        entries = tuple((type(name).__name__, name, contract_key(item, side)) for name, item in contract.entries)
-        rest = tuple((contract_key(name, side), contract_key(item, side)) for name, item in contract.rest)
-        return "map", contract.open, frozenset(entries), rest
-    if isinstance(contract, Literal):
-        return "literal", repr(contract.value)
-    chain = contract.chain
-    if chain is None or not chain.plain:
-        names = side.kind.name if _names_classes(contract) else ""
-        objects = chain is None or any(isinstance(step, OfClass) for step in chain.steps)
-        return "expression", key(contract.node, side.prefixes), names, _meaning(contract.node, side, objects=objects)
-    objects = any(isinstance(step, OfClass) for step in chain.steps)
-    return "chain", tuple(_step_key(step, side, objects) for step in chain.steps)
-
-
-def _meaning(node: ast.Node, side: Side, *, objects: bool = False) -> tuple[str, str]:
-    """What else than its text says what an expression means."""
-    return side.level, side.code if side.calls_packages(node, objects=objects) else ""
-
-
-def _names_classes(contract: ContractExpression) -> bool:
-    return contract.chain is None or any(isinstance(step, OfClass) for step in contract.chain.steps)
-
-
-def _step_key(step: Any, side: Side, objects: bool) -> object:
-    if isinstance(step, Convert):
-        return "convert", step.name
-    if isinstance(step, NotNull):
-        return ("not null",)
-    if isinstance(step, Owner):
-        return "owner", step.owned
-    if isinstance(step, Check):
-        if step.predicate is None:
-            return "check", None
-        return "check", key(step.predicate, side.prefixes), _meaning(step.predicate, side, objects=objects)
-    assert isinstance(step, OfClass)
-    names = tuple((_full_name(name, side), _required(name, side)) for name in (step.name, step.default))
-    excluded = None if step.excluded is None else key(step.excluded, side.prefixes)
-    return "class", step.template, names, step.version_spec, excluded
-
-
-def _required(name: str | None, side: Side) -> str | None:
-    """In which versions the package of a class of others is required; None for own ones."""
-    found = None if name is None else side.class_named(name)
-    return None if found is None or found.package.name == side.kind.package.name else _spec(found, side)
-
-
-def _spec(kind: Any, side: Side) -> str | None:
-    """In which versions a class's package requires the package of another class."""
-    package: Any = side.kind.package
-    spec: str | None = package.effective_requirements.get(kind.package.name)
-    return spec
-
-
-def _full_name(name: str | None, side: Side) -> str | None:
-    found = None if name is None else side.class_named(name)
-    return name if found is None else str(found.name)
 
 
 def _is_declared(contract: Contract, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Upgrades of environments: which versions there are, the draft that moves objects to them, and what it asks.
+"""Upgrades of environments: the draft that moves objects to newer versions (`newer_versions`), and what it asks.
 
 Nothing but a session is made here: its draft, the lock that it is to be deployed with, and what became of what.
 Deploying it is deploying a session.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q
 
 from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
@@ -33,7 +32,8 @@ from vetro.server.catalog.storage import from_blob
 from vetro.server.environments import limits, packages, queries, service, sessions
 from vetro.server.environments.errors import UpgradeIncomplete, UpgradeRefused
 from vetro.server.environments.models import Session
-from vetro.server.environments.offers import bump, headers, used_versions
+from vetro.server.environments.newer_versions import offered
+from vetro.server.environments.offers import headers, used_versions
 from vetro.server.errors import Conflict, Invalid
 from vetro.server.quotas import enforcement
 from vetro.server.secrets.encryption import dumps
@@ -45,32 +45,6 @@ BUDGET: Final = Budget(steps=5_000_000, cpu_seconds=10.0, memory_mib=256)
 SECONDS: Final = 20.0
 #: Rounds in which packages pull others along; each brings at least one.
 _ROUNDS: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A newer version of a package whose objects an environment has."""
-
-    package: str
-    #: Its name for people.
-    name: str
-    #: The versions that objects have.
-    used: tuple[str, ...]
-    #: The newest one, and all that are newer than each that is used, newest first.
-    to: str
-    versions: tuple[str, ...]
-    #: What is new since the highest that is used, as `vetro.packages.changelog.Release.as_json` has it.
-    changes: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def security(self) -> bool:
-        """Whether something that is new makes it safer."""
-        return any(one["kind"] == "security" for release in self.changes for one in release["changes"])
-
-    @property
-    def bump(self) -> str:
-        """``patch``, ``minor`` or ``breaking``, by the numbers."""
-        return bump(self.used[0], self.to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,51 +84,6 @@ class Upgrade:
     report: dict[str, Any]
     result: dict[str, Any]
     lock: Any
-
-
-def offers(caller: Caller, environment_id: str) -> list[Offer]:
-    """The packages of an environment's objects of which its project sees a newer release, by name."""
-    return offers_of(queries.get(caller, environment_id, model=True))
-
-
-def offers_of(found: queries.Found) -> list[Offer]:
-    """The same for an environment that was read with its model."""
-    found_offers = _offers(found, packages.pinned(found.id))
-    if not found_offers:
-        return []
-    scope = scope_of(found.project_id)
-    # What is new may be long, and only that of the newest is told.
-    newest = Q(*(Q(fqn=one.package, version=one.to) for one in found_offers), _connector=Q.OR)
-    rows = Package.objects.filter(scope, newest)
-    told = {(fqn, version): changes for fqn, version, changes in rows.values_list("fqn", "version", "changes")}
-    return [replace(one, changes=_since(one, told.get((one.package, one.to)) or ())) for one in found_offers]
-
-
-def _since(offer: Offer, releases: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    used = version_key(parse_version(offer.used[-1]))
-    return tuple(one for one in releases if version_key(parse_version(one["version"])) > used)
-
-
-def _offers(found: queries.Found, pinned: Sequence[LockedPackage], beside: Sequence[LockedPackage] = ()) -> list[Offer]:
-    used = used_versions((found.model or {}).get("Objects"), pinned)
-    rows = Package.objects.filter(scope_of(found.project_id), fqn__in=list(used), usable=True, prerelease=False)
-    there: dict[str, dict[str, str]] = {}
-    for fqn, version, name in rows.values_list("fqn", "version", "name"):
-        there.setdefault(fqn, {})[version] = name
-    for package in beside:
-        there.setdefault(package.name, {}).setdefault(package.version, package.name)
-    made = []
-    for fqn, versions in sorted(used.items()):
-        last = max(map(parse_version, versions), key=version_key)
-        newer = sorted(
-            (v for v in map(parse_version, there.get(fqn, ())) if version_key(v) > version_key(last)),
-            key=version_key,
-            reverse=True,
-        )
-        if newer:
-            to = str(newer[0])
-            made.append(Offer(fqn, there[fqn][to], tuple(versions), to, tuple(map(str, newer))))
-    return made
 
 
 def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
@@ -302,10 +231,10 @@ def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Requ
     """Package -> the version that its objects are to have. Raises `Invalid`, `Conflict`."""
     used = used_versions((found.model or {}).get("Objects"), pinned)
     if not request.to:
-        offered = {offer.package: offer.to for offer in _offers(found, pinned, request.beside)}
-        if not offered:
+        newest = {offer.package: offer.to for offer in offered(found, pinned, request.beside)}
+        if not newest:
             raise Conflict(Text("there is nothing newer for environment '{name}'", name=found.name))
-        return offered
+        return newest
     target = {}
     given = {package.name for package in request.beside}
     for name, version in request.to.items():

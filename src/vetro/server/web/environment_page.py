@@ -26,12 +26,12 @@ from vetro.server.environments import (
     fixed_properties,
     limits,
     lookup,
+    newer_versions,
     packages,
     power,
     queries,
     redaction,
     sessions,
-    upgrades,
 )
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.power_steps import machines
@@ -170,11 +170,11 @@ class EnvironmentPage:
         return frozenset(machine.component for wave in waves for machine in wave)
 
     @cached_property
-    def offers(self) -> dict[str, upgrades.Offer]:
+    def offers(self) -> dict[str, newer_versions.Offer]:
         """The packages of its objects of which there is a newer release, by name; none while a task works on it."""
         if self.found.busy or not self.found.version:
             return {}
-        return {offer.package: offer for offer in upgrades.offers_of(self.found)}
+        return {offer.package: offer for offer in newer_versions.offers_of(self.found)}
 
     @cached_property
     def guard(self) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ from vetro.engine.watching.states import State as Health
 from vetro.server.api.answers.procedures import procedure_json
 from vetro.server.api.answers.sessions import session_json
 from vetro.server.caller import Caller
-from vetro.server.environments import limits, lookup, queries, upgrades
+from vetro.server.environments import limits, lookup, newer_versions, queries, upgrades
 from vetro.server.environments.upgrades import Request
 from vetro.server.procedures import chains
 from vetro.server.procedures.service import Guard
@@ -21,7 +21,7 @@ _MOST = 1000
 
 def list_upgrades(caller: Caller, environment_id: str) -> dict[str, Any]:
     """The packages of an environment's objects of which there is a newer release."""
-    found = upgrades.offers(caller, lookup.environment(caller, environment_id))
+    found = newer_versions.offers(caller, lookup.environment(caller, environment_id))
     return {"items": [{**asdict(offer), "bump": offer.bump, "security": offer.security} for offer in found]}
 
 

@@ -26,7 +26,8 @@ from vetro.server.environments import plan as planning
 from vetro.server.environments import upgrades
 from vetro.server.environments.errors import UpgradeIncomplete
 from vetro.server.environments.models import Environment
-from vetro.server.environments.upgrades import Offer, Request
+from vetro.server.environments.newer_versions import Offer
+from vetro.server.environments.upgrades import Request
 from vetro.server.errors import Conflict, Invalid, ServiceError
 from vetro.server.forms.queries import check_answers
 from vetro.server.forms.upgrade_questions import Problems, Questions, Typed
