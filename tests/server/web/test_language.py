@@ -13,7 +13,7 @@ from django.utils.translation import override
 from tests.server.messages import SOURCE, key, missing, names, templates, templates_of, translations
 from tests.server.web.wording import entry
 from vetro.diagnostics import Text, decode_messages, sentence
-from vetro.forms.texts import message_of
+from vetro.forms.validation import message_of
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.files import MemoryTree

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from vetro.forms import entry
@@ -20,12 +21,12 @@ from vetro.forms.model import Choice, Field, Page, Picker, Section
 from vetro.forms.passwords import can_be_made
 from vetro.model.header import header_of, label_of, label_of_type
 from vetro.model.paths import pointer
+from vetro.server.language import translated
 from vetro.server.web.views.wizard.attributes import attributes_of
 from vetro.server.web.views.wizard.control import Control, Group, Option, every, top
 from vetro.server.web.views.wizard.defaults import with_default
 from vetro.server.web.views.wizard.input import NULL, SAME, SET, UNSET
 from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KEPT, KEY, TICKED, element_id, name_of
-from vetro.server.web.views.wizard.translations import spoken
 
 #: More choices than these are searched, not scrolled through.
 SEARCHED = 30
@@ -322,3 +323,24 @@ def _mark(made: Control) -> str:
     if made.template in ("fixed", "note"):
         about = (*about, made.text)
     return f"{zlib.crc32(repr(about).encode('utf-8', 'surrogatepass')):x}"
+
+
+def spoken(item: Field) -> Field:
+    """A field with the texts that are ours, not its author's, in the language of the page; not those in it."""
+    if (get_language() or "en").startswith("en"):
+        return item
+    return replace(
+        item,
+        label=translated(item.label),
+        description=translated(item.description),
+        description_title=translated(item.description_title),
+        help=translated(item.help),
+        placeholder=translated(item.placeholder),
+        messages={code: translated(text) for code, text in item.messages.items()},
+        choices=_choices(item.choices),
+        picker=item.picker and replace(item.picker, existing=_choices(item.picker.existing)),
+    )
+
+
+def _choices(choices: Sequence[Choice]) -> Sequence[Choice]:
+    return [replace(choice, label=translated(choice.label)) for choice in choices]
