@@ -76,7 +76,7 @@ def test_an_agent_answers_with_the_login_of_its_environment(
     accounts: BrokerAccounts, broker: Broker, tmp_path: Path, program: Path
 ) -> None:
     told = told_to_servers({"host": "127.0.0.1", "port": broker.port, "management": {"url": "http://x"}}, "env1")
-    settings = accounts.veil(ONE).fill(told)
+    settings = accounts.password_filter(ONE).fill(told)
     agent = AgentProcess(tmp_path / "agent", program, settings)
     channel = engine(accounts, ONE)
     try:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, password_of, server_password_of
+from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, PasswordFilter, password_of, server_password_of
 from vetro.library.broker_names import server_mark
 
 PASSWORD = password_of(bytes(range(24)))
@@ -30,27 +30,27 @@ def test_what_packages_encode_is_filled_and_hidden(before: str, after: str, fron
             text = front + encode(text) + back
         return text
 
-    veil = Veil(lambda: PASSWORD, server)
+    password_filter = PasswordFilter(lambda: PASSWORD, server)
     template = {"resources": [{"user_data": made(PLACEHOLDER), "n": 1, "none": None}]}
-    filled = veil.fill(template)
+    filled = password_filter.fill(template)
     assert filled == {"resources": [{"user_data": made(PASSWORD), "n": 1, "none": None}]}
-    assert veil.hide(filled) == template
+    assert password_filter.hide(filled) == template
 
     marks = [server_mark(queue) for queue in ("eenv-ha", "eenv-hb")]
     template = {mark: [made(SERVER_PLACEHOLDER.format(server=mark)), made(PLACEHOLDER)] for mark in marks}
-    filled = veil.fill(template)
+    filled = password_filter.fill(template)
     assert filled == {mark: [made(server(mark)), made(PASSWORD)] for mark in marks}
-    assert veil.hide(filled) == template
+    assert password_filter.hide(filled) == template
 
 
 def test_what_has_nothing_to_fill_is_left_alone() -> None:
     asked: list[int] = []
-    veil = Veil(lambda: PASSWORD, server, lambda: asked.append(1))
+    password_filter = PasswordFilter(lambda: PASSWORD, server, lambda: asked.append(1))
     value = {"a": ["b", {"c": encode("d")}]}
-    assert veil.fill(value) is value
-    assert veil.hide(value) is value
+    assert password_filter.fill(value) is value
+    assert password_filter.hide(value) is value
     assert asked == []
-    veil.fill(PLACEHOLDER)
+    password_filter.fill(PLACEHOLDER)
     assert asked == [1]
 
 
@@ -59,16 +59,16 @@ def test_who_cannot_make_the_account_gives_no_password() -> None:
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        Veil(lambda: PASSWORD, server, fails).fill([PLACEHOLDER])
+        PasswordFilter(lambda: PASSWORD, server, fails).fill([PLACEHOLDER])
 
 
 def test_passwords_of_others_are_not_made_nor_hidden() -> None:
     """Only what this environment's key gives is replaced; what looks like a password stays what it is."""
-    veil = Veil(lambda: PASSWORD, server)
+    password_filter = PasswordFilter(lambda: PASSWORD, server)
     for word in (server("0" * 24)[:-6] + "fvetro", SERVER_PLACEHOLDER.format(server="x" * 24), SERVER_PLACEHOLDER):
         for text in (word, encode(word), encode(encode(word))):
-            assert veil.hide([text]) == [text]
-            assert veil.fill([text]) == [text]
+            assert password_filter.hide([text]) == [text]
+            assert password_filter.fill([text]) == [text]
 
 
 def test_passwords_have_one_length() -> None:

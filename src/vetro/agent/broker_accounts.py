@@ -26,13 +26,13 @@ from urllib.parse import quote
 
 from vetro.agent.amqp_link import BrokerSettings
 from vetro.agent.errors import AccountRefused, BrokerUnavailable
-from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, Veil, password_of, server_password_of
+from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, PasswordFilter, password_of, server_password_of
 from vetro.agent.signing import ensure_key
 from vetro.agent.sockets import queue_prefix
 from vetro.clouds.interface import Owner
 from vetro.library.broker_names import EXCHANGE, answers_exchange, server_mark
 
-#: Veils that are remembered: a host has one, a server looks into many environments.
+#: Filters that are remembered: a host has one, a server looks into many environments.
 _REMEMBERED = 64
 #: Answers of what stands before the broker that say nothing about who asks: too slow, too often.
 _PASSING = frozenset({408, 429})
@@ -115,7 +115,7 @@ class BrokerAccounts:
         self._management = management
         self._signing_key = signing_key
         self._lock = threading.Lock()
-        self._veils: dict[str, Veil] = {}
+        self._password_filters: dict[str, PasswordFilter] = {}
 
     def settings(self, owner: Owner) -> BrokerSettings:
         """With these the engine reaches the agents of an environment, once `ensure` was called."""
@@ -131,20 +131,20 @@ class BrokerAccounts:
         about = f"vetro broker\0{owner.project}\0{owner.environment}\0{mark}"
         return server_password_of(mark, ensure_key(self._signing_key).derive(about, 24))
 
-    def veil(self, owner: Owner) -> Veil:
+    def password_filter(self, owner: Owner) -> PasswordFilter:
         """Puts the password of an environment into what leaves for its servers; its account is there then."""
         key = f"{owner.project}\0{owner.environment}"
         with self._lock:
-            found = self._veils.pop(key, None)
+            found = self._password_filters.pop(key, None)
             if found is None:
-                found = Veil(
+                found = PasswordFilter(
                     lambda: self.password(owner),
                     lambda mark: self.server_password(owner, mark),
                     lambda: self.ensure(owner),
                 )
-            self._veils[key] = found
-            while len(self._veils) > _REMEMBERED:
-                del self._veils[next(iter(self._veils))]
+            self._password_filters[key] = found
+            while len(self._password_filters) > _REMEMBERED:
+                del self._password_filters[next(iter(self._password_filters))]
             return found
 
     def ensure(self, owner: Owner) -> None:

@@ -1,4 +1,4 @@
-"""`Veil`: a password that packages put into user data without knowing it.
+"""`PasswordFilter`: a password that packages put into user data without knowing it.
 
 Tasks see a placeholder. It is replaced by the password where a template leaves for the cloud, and the password by it
 where something comes back. Packages encode what they send: a configuration file is often Base64 inside a script. So
@@ -48,7 +48,7 @@ def server_password_of(mark: str, secret: bytes) -> str:
     return _END + _SERVER.lower() + mark + secret.hex() + _END
 
 
-class Veil:
+class PasswordFilter:
     """``password`` is asked for when it is needed first (`password_of`), ``server_password`` with the mark of a server
     whenever a text holds one. ``needed`` is called before a value with a password in it is given out. Used by many
     threads.

@@ -74,7 +74,7 @@ class Remark:
     subject: str = ""
 
 
-class Veil(Protocol):
+class SecretFilter(Protocol):
     """Keeps from packages what only the cloud and its servers may know (`vetro.agent.hidden_password`)."""
 
     def fill(self, value: Any) -> Any:
@@ -108,7 +108,7 @@ class Place:
     #: Channels over sockets in the servers of this machine; None: agents are not reached.
     channels: Channels | None = None
     #: Of an environment, where its servers have logins of their own at a message broker.
-    veil: Callable[[Owner], Veil] | None = None
+    secret_filter: Callable[[Owner], SecretFilter] | None = None
     #: The most that each project may have (`vetro.clouds.quotas`); no limit where none is given.
     quotas: Mapping[str, int] = field(default_factory=dict)
     #: Whether what a crash left is removed when the cloud is opened; False: for whoever only looks at it for a moment.

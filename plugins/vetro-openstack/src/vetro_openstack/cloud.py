@@ -25,7 +25,7 @@ from vetro.clouds.interface import (
     StackChange,
     StackState,
 )
-from vetro.clouds.kind_protocols import Veil
+from vetro.clouds.kind_protocols import SecretFilter
 from vetro.clouds.messages import Channel, Message
 from vetro.clouds.waits import Waits
 from vetro_openstack import catalog, resources, servers
@@ -53,10 +53,12 @@ class OpenStackCloud:
 
     name = "OpenStack"
 
-    def __init__(self, settings: OpenStackSettings, veils: Callable[[Owner], Veil] | None = None) -> None:
-        """``veils``: what of an environment only its cloud may read (`Veil`)."""
+    def __init__(
+        self, settings: OpenStackSettings, secret_filters: Callable[[Owner], SecretFilter] | None = None
+    ) -> None:
+        """``secret_filters``: what of an environment only its cloud may read (`SecretFilter`)."""
         self._settings = settings
-        self._veils = veils
+        self._secret_filters = secret_filters
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._sessions: dict[str, Any] = {}
@@ -281,7 +283,7 @@ class OpenStackCloud:
                     session = self._sessions[owner.project] = sign_in(self._settings, owner.project)
                 link = Link(self._settings, session, region, self._closing)
                 self._links[owner.project, region] = link
-        return link.of(owner, self._waits, None if self._veils is None else self._veils(owner))
+        return link.of(owner, self._waits, None if self._secret_filters is None else self._secret_filters(owner))
 
 
 class NoBroker:

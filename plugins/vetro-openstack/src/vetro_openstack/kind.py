@@ -60,7 +60,7 @@ class OpenStackKind:
         """See `CloudKind.open`. Nothing is asked of the cloud before somebody needs it."""
         from vetro_openstack.cloud import OpenStackCloud
 
-        return OpenStackCloud(settings, place.veil)
+        return OpenStackCloud(settings, place.secret_filter)
 
     def examine(self, settings: OpenStackSettings, place: Place) -> Iterator[Remark]:
         """See `Examines`: what the services offer, and how much of the quotas is in use."""

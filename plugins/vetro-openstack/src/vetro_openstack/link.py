@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from vetro.clouds.interface import Conflict, NotAvailable, Owner
-from vetro.clouds.kind_protocols import Veil
+from vetro.clouds.kind_protocols import SecretFilter
 from vetro.clouds.waits import Say, Waits, service_text
 from vetro.diagnostics import Text
 from vetro_openstack.errors import Closing, CloudUnreachable, Refused, SignInRefused
@@ -45,13 +45,13 @@ class Link:
         self._lock = threading.Lock()
         self._connections: list[Any] = []
         self._services: dict[str, Any] = {}
-        self._veil: Veil | None = None
+        self._secret_filter: SecretFilter | None = None
         self._owner, self._waits = Owner("", ""), Waits()
 
-    def of(self, owner: Owner, waits: Waits, veil: Veil | None) -> Link:
-        """The same for one environment: ``waits`` hears what is waited for, ``veil`` is between it and who uses it."""
+    def of(self, owner: Owner, waits: Waits, secret_filter: SecretFilter | None) -> Link:
+        """The same for one environment: ``waits`` hears what is waited for, ``secret_filter`` is between it and its user."""
         found = copy.copy(self)
-        found._owner, found._waits, found._veil = owner, waits, veil
+        found._owner, found._waits, found._secret_filter = owner, waits, secret_filter
         return found
 
     def waiting(self, kind: str, text: Text) -> AbstractContextManager[Say]:
@@ -102,8 +102,8 @@ class Link:
         ``again`` False: a request whose end is not known is not repeated. Raises `NotAvailable`, `CloudUnreachable`,
         `SignInRefused`, `Conflict` (409), `Refused` (other answers).
         """
-        if self._veil is not None and json is not None:
-            json = self._veil.fill(json)
+        if self._secret_filter is not None and json is not None:
+            json = self._secret_filter.fill(json)
         pauses = PAUSES if again else ()
         with ExitStack() as told:
             for number, pause in enumerate((*pauses, None)):
@@ -159,7 +159,7 @@ class Link:
             raise _unauthorised() from None
         except (exceptions.ClientException, OSError) as error:
             raise CloudUnreachable(f"{name} does not answer: {type(error).__name__}") from None
-        return _judged(name, answer, (lambda said: said) if self._veil is None else self._veil.hide)
+        return _judged(name, answer, (lambda said: said) if self._secret_filter is None else self._secret_filter.hide)
 
     def _address(self, service: str) -> str | None:
         from keystoneauth1 import exceptions

@@ -31,7 +31,7 @@ from typing import Any
 
 from vetro.clouds import kinds
 from vetro.clouds.interface import Cloud, Owner
-from vetro.clouds.kind_protocols import Channels, Listen, Place, Veil
+from vetro.clouds.kind_protocols import Channels, Listen, Place, SecretFilter
 from vetro.clouds.messages import Channel
 from vetro.clouds.quotas import limits_of
 from vetro.engine.host.answer import HostConfigError
@@ -113,7 +113,7 @@ def place_of(settings: Mapping[str, Any]) -> Place:
         directory=folder,
         agent=_agent(folder),
         channels=_channels(folder),
-        veil=_veils(settings),
+        secret_filter=_secret_filters(settings),
         quotas=quotas_of(settings),
     )
 
@@ -148,7 +148,7 @@ def _channels(folder: Path) -> Channels:
     return channel
 
 
-def _veils(settings: Mapping[str, Any]) -> Callable[[Owner], Veil] | None:
+def _secret_filters(settings: Mapping[str, Any]) -> Callable[[Owner], SecretFilter] | None:
     broker, key = settings.get("broker"), settings.get("signing_key")
     if not broker or key is None:
         return None
@@ -158,7 +158,7 @@ def _veils(settings: Mapping[str, Any]) -> Callable[[Owner], Veil] | None:
         found, management = broker_of(broker)
     except (TypeError, ValueError) as error:
         raise HostConfigError(f"setting 'broker' of the cloud is wrong: {error}") from None
-    return None if management is None else BrokerAccounts(found, management, Path(key)).veil
+    return None if management is None else BrokerAccounts(found, management, Path(key)).password_filter
 
 
 def _owner(data: Any) -> Owner:

@@ -243,7 +243,7 @@ def _networking(config: Config) -> dict[str, Any]:
 
 
 def broker_settings(config: Config) -> dict[str, Any] | None:
-    """Settings of the broker; logins of environments are for clouds whose agents need it and which veil passwords."""
+    """Settings of the broker; logins of environments are for clouds whose agents need it and which hide passwords."""
     broker = dict(config["engine.broker"])
     if not broker:  # which cloud is chosen need not be asked
         return None
