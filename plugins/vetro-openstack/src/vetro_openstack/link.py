@@ -49,7 +49,7 @@ class Link:
         self._owner, self._waits = Owner("", ""), Waits()
 
     def of(self, owner: Owner, waits: Waits, secret_filter: SecretFilter | None) -> Link:
-        """The same for one environment: ``waits`` hears what is waited for, ``secret_filter`` is between it and its user."""
+        """The same for one environment: ``waits`` hears what is waited for, ``secret_filter`` sees both ways."""
         found = copy.copy(self)
         found._owner, found._waits, found._secret_filter = owner, waits, secret_filter
         return found
