@@ -26,8 +26,12 @@ class Browser:
         """The text of a page. Raises `OSError` for one that there is not."""
         body = urllib.parse.urlencode(form).encode() if form is not None else data
         request = urllib.request.Request(url, body, {name.replace("_", "-"): one for name, one in headers.items()})
-        with self._opener.open(request, timeout=60) as answer:
-            return str(answer.read().decode("utf-8", "replace"))
+        try:
+            with self._opener.open(request, timeout=60) as answer:
+                return str(answer.read().decode("utf-8", "replace"))
+        except urllib.error.HTTPError as error:
+            error.close()  # it has the connection
+            raise
 
 
 def seen(url: str, patience: float = 30) -> tuple[int, str]:
