@@ -242,5 +242,5 @@ Methods:
     client.post(last.url.replace("review", "finish"))
     drain()
     environment = Environment.objects.get()
-    found = form_session.Place(ann.caller, environment.id, None).found
+    found = form_session.FormTarget(ann.caller, environment.id, None).found
     assert found is not None and len(found.model["Objects"]["applications"]) == 3

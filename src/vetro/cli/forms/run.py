@@ -51,7 +51,7 @@ def run(
 ) -> None:
     """See `vetro.cli.commands.form`."""
     from vetro.cli.client.connect import open_local
-    from vetro.cli.forms.target import LocalPlace
+    from vetro.cli.forms.target import LocalTarget
     from vetro.cli.forms.tasks import FormTasks
 
     with ExitStack() as stack:
@@ -67,7 +67,7 @@ def run(
         stack.enter_context(_bad_data())
         processes = stack.enter_context(launcher(known, client, definitions=True))
         with FormTasks(processes, everywhere, given_of(client)) as tasks:
-            local = LocalPlace(tasks, everywhere, client, row)
+            local = LocalTarget(tasks, everywhere, client, row)
             subject = subject_of(named or known, known, file, wanted, local, edit)
             try:
                 form_session = form_session_of(local, subject, source, checked=preview is None)

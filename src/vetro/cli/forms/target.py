@@ -1,6 +1,6 @@
 """Where a form of `vetro form` stands: packages, perhaps an environment of the workspace, and the cloud of that.
 
-`LocalPlace` gives the form session (`vetro.forms.sessions`), and puts what it made into the environment.
+`LocalTarget` gives the form session (`vetro.forms.sessions`), and puts what it made into the environment.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NotAsked(VetroError):
     code = "CLI150"
 
 
-class LocalPlace:
+class LocalTarget:
     """``row``: the environment, None for none; ``tasks``: a `FormTasks` with all packages."""
 
     def __init__(

@@ -26,7 +26,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.environments import addresses, fixed_properties
 from vetro.server.forms import form_session
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
@@ -134,7 +134,7 @@ def _addresses(made: Sequence[Mapping[str, Any]], classes: Classes) -> list[tupl
     return [(name, text) for text, name in found.items()][:_NAMED]
 
 
-def _label(shown: Shown, path: str) -> str:
+def _label(shown: FormView, path: str) -> str:
     top = "/" + path.lstrip("/").partition("/")[0]
     found = (field_at(page, top) for page in shown.form.pages)
     return next((field.label or field.name for field in found if field is not None), shown.title)

@@ -23,14 +23,16 @@ from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid
 from vetro.server.forms import missing_packages, process_cache
 from vetro.server.forms.subjects import method_schema
-from vetro.server.forms.target import Place
+from vetro.server.forms.target import FormTarget
 from vetro.server.forms.views import Subject
 from vetro.server.ids import new_id
 from vetro.server.setup import config
 from vetro.server.tasks.package_queries import ask
 
 
-def form_session_of(place: Place, subject: Subject, source: str, base: Mapping[str, Any] | None = None) -> FormSession:
+def form_session_of(
+    place: FormTarget, subject: Subject, source: str, base: Mapping[str, Any] | None = None
+) -> FormSession:
     """The form session. ``base``: the object that is edited. Raises `FormFailed`, `NotFound`."""
     limit = config()["forms.max_implementations"]
     if source == "method":
@@ -66,7 +68,7 @@ def beginning(form_session: FormSession, base: Mapping[str, Any] | None, made: M
     return form_session.begin()
 
 
-def described(place: Place, subject: Subject) -> DescribedClass:
+def described(place: FormTarget, subject: Subject) -> DescribedClass:
     """The class of a form. Raises `Invalid` where the catalog has it no more."""
     found = place.describer.described(subject.type)
     if found is None:
@@ -78,7 +80,7 @@ def described(place: Place, subject: Subject) -> DescribedClass:
     return found
 
 
-def about(place: Place, subject: Subject) -> dict[str, Any]:
+def about(place: FormTarget, subject: Subject) -> dict[str, Any]:
     """What a definition is told of its surroundings (`vetro.forms.queries`)."""
     region = place.root.get("region") if place.found is not None else None
     return {
@@ -90,13 +92,13 @@ def about(place: Place, subject: Subject) -> dict[str, Any]:
     }
 
 
-def schemas_of(place: Place, subject: Subject) -> dict[str, Schema]:
+def schemas_of(place: FormTarget, subject: Subject) -> dict[str, Schema]:
     """The schemas of a class and its model builders."""
     written = parse_type_text(subject.type)
     return place.catalog.schemas(written.name, written.version, written.package) or {}
 
 
-def build(place: Place, subject: Subject, builder: str, args: Mapping[str, Any]) -> Any:
+def build(place: FormTarget, subject: Subject, builder: str, args: Mapping[str, Any]) -> Any:
     """What a model builder returns. Raises `FormFailed`."""
     written = parse_type_text(subject.type)
     rows = place.catalog.packages_of(written.name, written.version, written.package)
@@ -111,7 +113,7 @@ def build(place: Place, subject: Subject, builder: str, args: Mapping[str, Any])
         ) from None
 
 
-def _asked(place: Place, subject: Subject) -> Any:
+def _asked(place: FormTarget, subject: Subject) -> Any:
     def asked(question: Mapping[str, Any]) -> Any:
         try:
             return process_cache.ask(
@@ -128,7 +130,7 @@ def _asked(place: Place, subject: Subject) -> Any:
     return asked
 
 
-def _packages(place: Place, subject: Subject) -> list[Package]:
+def _packages(place: FormTarget, subject: Subject) -> list[Package]:
     """Rows for static actions that the definition calls: those of its package."""
     try:
         return place.catalog.package_rows(subject.fqn, subject.version)

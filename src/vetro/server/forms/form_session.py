@@ -27,10 +27,10 @@ from vetro.server.forms import drafts, fill, subjects
 from vetro.server.forms import submit as finishing
 from vetro.server.forms.drafts import Content, FormChanged
 from vetro.server.forms.models import FormDraft
-from vetro.server.forms.queries import Opened, builder_schema, check_answers, check_page, opened, show
+from vetro.server.forms.queries import OpenForm, builder_schema, check_answers, check_page, opened, show
 from vetro.server.forms.queries import builder_form as form_of_builder
-from vetro.server.forms.target import Place
-from vetro.server.forms.views import Choices, Finished, Shown
+from vetro.server.forms.target import FormTarget
+from vetro.server.forms.views import ChoiceList, FormResult, FormView
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
@@ -57,7 +57,7 @@ def begin(
     template: str | None = None,
     environment_name: str = "",
     tried: bool = False,
-) -> Shown:
+) -> FormView:
     """A new form. ``environment_name``: how the environment is to be called that it makes, where it makes one.
 
     ``tried``: the form of a new object is only tried out: filled in and planned (`plan`), and nothing is made of it,
@@ -75,7 +75,9 @@ def begin(
         raise Invalid(Text("A form is for an environment or for a template, and actions are for environments."))
     if session_id is not None and environment_id is None:
         raise Invalid(Text("A session is one of an environment: name that, too."))
-    place = Place(caller, environment_id, session_id, draft=wanted_draft, template_id=template or "", beside=beside)
+    place = FormTarget(
+        caller, environment_id, session_id, draft=wanted_draft, template_id=template or "", beside=beside
+    )
     if action is not None:
         _only(environment_id, "environment_id", "an action")
         wanted = subjects.action(place, action)
@@ -104,10 +106,10 @@ def begin(
     content = Content(wanted.subject, chosen, others, wanted.reason, wanted.base, {chosen: work}, beside)
     where = {"environment_id": environment_id, "session_id": place.session_id if wanted_draft else None}
     row = drafts.create(caller, wanted.purpose, wanted.title, content, **where)
-    return show(Opened(caller, row, content, place, form_session))
+    return show(OpenForm(caller, row, content, place, form_session))
 
 
-def describe(caller: Caller, id: str, page: int | None = None) -> Shown:
+def describe(caller: Caller, id: str, page: int | None = None) -> FormView:
     """The form as it is."""
     return show(opened(caller, id), page=page)
 
@@ -121,7 +123,7 @@ def evaluate(
     partial: bool = False,
     preset: str = "",
     others: Mapping[int, Answers] | None = None,
-) -> Shown:
+) -> FormView:
     """Keeps unsent answers, then puts the values of a preset in. What another window did meanwhile wins, without a
     complaint. ``others``: answers of further pages that stand on the same one."""
     for given in (answers, *(others or {}).values()):
@@ -153,7 +155,7 @@ def validate(
     return found
 
 
-def submit(caller: Caller, id: str, answers: Answers, *, page: int | None = None, partial: bool = False) -> Shown:
+def submit(caller: Caller, id: str, answers: Answers, *, page: int | None = None, partial: bool = False) -> FormView:
     """Takes the answers of a page."""
     check_answers(answers)
     for attempt in range(_ATTEMPTS):
@@ -170,7 +172,7 @@ def submit(caller: Caller, id: str, answers: Answers, *, page: int | None = None
     raise AssertionError  # the last attempt has raised
 
 
-def back(caller: Caller, id: str, page: int) -> Shown:
+def back(caller: Caller, id: str, page: int) -> FormView:
     """Makes an earlier page due."""
     form = opened(caller, id)
     form.keep(form.form_session.back(form.work, page))
@@ -184,14 +186,14 @@ def review(caller: Caller, id: str, words: ReviewWords | None = None) -> Sequenc
     return reviewed(form.form_session.pages(work), words or ReviewWords(), form.form_session.earlier(work))
 
 
-def finish(caller: Caller, id: str, *, revision: int | None = None) -> Finished:
+def finish(caller: Caller, id: str, *, revision: int | None = None) -> FormResult:
     """Does what the form was for."""
     form = opened(caller, id)
     _needs_ready(form)
     return finishing.finish(caller, form.row, form.content, form.place, form.form_session, revision)
 
 
-def switch(caller: Caller, id: str, source: str) -> Shown:
+def switch(caller: Caller, id: str, source: str) -> FormView:
     """Shows another source; what was answered in the one before stays there."""
     form = opened(caller, id)
     before = form.content
@@ -215,7 +217,7 @@ def switch(caller: Caller, id: str, source: str) -> Shown:
     return show(form)
 
 
-def take(caller: Caller, id: str) -> Shown:
+def take(caller: Caller, id: str) -> FormView:
     """Makes a form that is tried out one that makes a new environment, with the same answers. Raises `Invalid` for
     any other form.
     """
@@ -231,7 +233,7 @@ def take(caller: Caller, id: str) -> Shown:
     return show(opened(caller, id))
 
 
-def settle(caller: Caller, id: str) -> Shown:
+def settle(caller: Caller, id: str) -> FormView:
     """Makes the environment of a quick deployment now: other objects can be put there before the form ends."""
     form = opened(caller, id)
     if form.row.environment_id is None and form.content.subject.quick:
@@ -251,7 +253,7 @@ def builder_form(caller: Caller, id: str, builder: str, answers: Answers | None 
     return form_of_builder(opened(caller, id), builder, answers)
 
 
-def start_from(caller: Caller, id: str, builder: str, answers: Answers | None = None) -> Shown:
+def start_from(caller: Caller, id: str, builder: str, answers: Answers | None = None) -> FormView:
     """Loads what a model builder makes into the form."""
     check_answers(answers or {})
     form = opened(caller, id)
@@ -278,7 +280,7 @@ def choices(
     cursor: str = "",
     page: int | None = None,
     builder: str = "",
-) -> Choices:
+) -> ChoiceList:
     """A page of what can be chosen for a field, of the form or of one of its model builders."""
     form = opened(caller, id)
     check_page(form, page)
@@ -295,14 +297,14 @@ def choices(
         found = form.form_session.pick(field.picker, what, search, offset, form.work)
         if found is not None:
             items, more = found
-            return Choices(items, str(offset + len(items)) if more else None)
+            return ChoiceList(items, str(offset + len(items)) if more else None)
     held: Sequence[Choice] = field.choices
     if field.picker is not None:
         held = field.picker.types if what == "types" else field.picker.existing or field.choices
     wanted = search.casefold()
     fitting = [item for item in held if wanted in f"{item.label}\0{item.group}\0{item.value}".casefold()]
     end = offset + limit
-    return Choices(fitting[offset:end], str(end) if end < len(fitting) else None)
+    return ChoiceList(fitting[offset:end], str(end) if end < len(fitting) else None)
 
 
 def plan(caller: Caller, id: str, *, again: bool = False) -> Task | None:
@@ -333,19 +335,19 @@ def planned(caller: Caller, id: str) -> Task | None:
     return _planned(opened(caller, id))
 
 
-def _planned(form: Opened) -> Task | None:
+def _planned(form: OpenForm) -> Task | None:
     known = form.work.get("plan") or {}
     if not _plannable(form) or known.get("draft") != _draft_mark(form):
         return None
     return Task.objects.filter(id=known["task"], project_id=form.place.project_id).first()
 
 
-def _plannable(form: Opened) -> bool:
+def _plannable(form: OpenForm) -> bool:
     planned = form.row.purpose in (FormDraft.ADD, FormDraft.EDIT, FormDraft.TRY)
     return planned and not form.content.subject.template_id and allows(form.caller, "plan_environment")
 
 
-def _draft_mark(form: Opened) -> str:
+def _draft_mark(form: OpenForm) -> str:
     """Which state of the draft a plan was made for."""
     session = form.place.session
     found = form.place.found
@@ -354,7 +356,7 @@ def _draft_mark(form: Opened) -> str:
     )
 
 
-def _needs_ready(form: Opened) -> None:
+def _needs_ready(form: OpenForm) -> None:
     if not form.form_session.ready(form.work):
         page = form.form_session.page(form.work)
         raise Invalid(
@@ -403,7 +405,7 @@ def mine(caller: Caller, environment_id: str | None = None) -> list[dict[str, An
     return drafts.listed(caller, environment_id)
 
 
-def _with_class(place: Place, wanted: subjects.NewForm) -> subjects.NewForm:
+def _with_class(place: FormTarget, wanted: subjects.NewForm) -> subjects.NewForm:
     """With the form of the class that the definition makes, where no class is named like the package."""
     if wanted.subject.type or wanted.first != "definition":
         return wanted

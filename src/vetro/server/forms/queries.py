@@ -20,8 +20,8 @@ from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.forms import drafts, fill
 from vetro.server.forms.drafts import Content
 from vetro.server.forms.models import FormDraft
-from vetro.server.forms.target import Place
-from vetro.server.forms.views import Shown
+from vetro.server.forms.target import FormTarget
+from vetro.server.forms.views import FormView
 from vetro.server.setup import config
 
 #: Characters of the answers of one page, as JSON.
@@ -29,13 +29,13 @@ LARGEST = 4 << 20
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenForm:
     """A form with everything that is needed to go on with it."""
 
     caller: Caller
     row: FormDraft
     content: Content
-    place: Place
+    place: FormTarget
     form_session: FormSession
 
     @property
@@ -55,20 +55,20 @@ class Opened:
         drafts.note(self.row, self.content)
 
 
-def opened(caller: Caller, id: str) -> Opened:
+def opened(caller: Caller, id: str) -> OpenForm:
     """A form of the caller's. Raises `NotFound`."""
     row = drafts.get(caller, id)
     content = Content.from_json(row.content)
     on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)
     template, beside = content.subject.template_id, content.beside
-    place = Place(caller, row.environment_id, row.session_id, draft=on_draft, template_id=template, beside=beside)
+    place = FormTarget(caller, row.environment_id, row.session_id, draft=on_draft, template_id=template, beside=beside)
     form_session = fill.form_session_of(place, content.subject, content.source, content.base)
-    return Opened(caller, row, content, place, form_session)
+    return OpenForm(caller, row, content, place, form_session)
 
 
 def show(
-    form: Opened, outcome: Any = "shown", *, page: int | None = None, problems: Sequence[Diagnostic] | None = None
-) -> Shown:
+    form: OpenForm, outcome: Any = "shown", *, page: int | None = None, problems: Sequence[Diagnostic] | None = None
+) -> FormView:
     """The form with the page that is due, or another. ``problems``: those to show instead of the page's own."""
     check_page(form, page)
     work, content, row = form.work, form.content, form.row
@@ -77,7 +77,7 @@ def show(
     at = due if page is None else page
     if outcome == "shown" and page is None and form.form_session.ready(work):
         outcome = "ready"
-    return Shown(
+    return FormView(
         row.id,
         row.purpose,
         content.source,
@@ -101,13 +101,13 @@ def show(
     )
 
 
-def _builders(form: Opened) -> Sequence[Choice]:
+def _builders(form: OpenForm) -> Sequence[Choice]:
     if not isinstance(form.form_session, ClassFormSession):
         return ()
     return form.form_session.builders(fill.schemas_of(form.place, form.content.subject))
 
 
-def builder_form(form: Opened, builder: str, answers: Mapping[str, Any] | None = None) -> Form:
+def builder_form(form: OpenForm, builder: str, answers: Mapping[str, Any] | None = None) -> Form:
     """The form of a model builder's own arguments, filled in with ``answers``. Raises `NotFound`."""
     empty = empty_builder_form(builder_schema(form, builder))
     limit = config()["forms.max_implementations"]
@@ -115,7 +115,7 @@ def builder_form(form: Opened, builder: str, answers: Mapping[str, Any] | None =
     return filler.method(empty, answers or {})
 
 
-def builder_schema(form: Opened, builder: str) -> Mapping[str, Any]:
+def builder_schema(form: OpenForm, builder: str) -> Mapping[str, Any]:
     """The schema of a model builder. Raises `NotFound`."""
     known = [choice.value for choice in _builders(form)]
     if builder not in known:
@@ -137,7 +137,7 @@ def check_answers(answers: Mapping[str, Any]) -> None:
         raise TooLarge(Text("The answers have {size:,} characters, {largest:,} at most.", size=size, largest=LARGEST))
 
 
-def check_page(form: Opened, page: int | None) -> None:
+def check_page(form: OpenForm, page: int | None) -> None:
     """Raises `Invalid` for a number that no page has."""
     if page is None:
         return

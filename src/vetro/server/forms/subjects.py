@@ -21,7 +21,7 @@ from vetro.server.environments import components, offered_actions
 from vetro.server.errors import Forbidden, Invalid, NotFound
 from vetro.server.forms import missing_packages
 from vetro.server.forms.models import FormDraft
-from vetro.server.forms.target import Place
+from vetro.server.forms.target import FormTarget
 from vetro.server.forms.views import Subject
 
 
@@ -38,7 +38,7 @@ class NewForm:
     base: Mapping[str, Any] | None = None
 
 
-def adding_package(place: Place, package_id: str, *, referred: bool = False) -> NewForm:
+def adding_package(place: FormTarget, package_id: str, *, referred: bool = False) -> NewForm:
     """A new object of a package of the catalog: its definition, or the class that is named like it."""
     row = Package.objects.filter(id=package_id).first() if "\0" not in package_id else None
     if row is None or not (row.is_public or row.project_id == place.project_id):
@@ -58,7 +58,7 @@ def check_addable(row: Package) -> None:
         )
 
 
-def adding_class(place: Place, class_name: str, version: str | None, *, referred: bool = False) -> NewForm:
+def adding_class(place: FormTarget, class_name: str, version: str | None, *, referred: bool = False) -> NewForm:
     """A new object of a class; for the one that is named like its package as `adding_package`."""
     written = parse_type_text(class_name)
     name, spec, package = written.name, _spec(written.version) or version or None, written.package
@@ -80,7 +80,7 @@ def _adding(row: Package | None, title: str, written: str, referred: bool, *, de
     return NewForm(FormDraft.ADD, title, subject, offer.first, offer.others)
 
 
-def editing(place: Place, object_id: str) -> NewForm:
+def editing(place: FormTarget, object_id: str) -> NewForm:
     """An object of the draft: the form of its class; beside it the definition with its answers, where that applies."""
     stored = components.find(applications_of(place.root), object_id)
     written = type_of(stored)
@@ -102,7 +102,7 @@ def editing(place: Place, object_id: str) -> NewForm:
     return NewForm(FormDraft.EDIT, title, subject, offer.first, offer.others, offer.reason, copied(stored))
 
 
-def action(place: Place, action_id: str) -> NewForm:
+def action(place: FormTarget, action_id: str) -> NewForm:
     """The arguments of an action of a deployed object."""
     assert place.environment_id is not None, "actions are called in environments"
     known = next((a for a in offered_actions.actions(place.caller, place.environment_id) if a["id"] == action_id), None)
@@ -120,7 +120,7 @@ def action(place: Place, action_id: str) -> NewForm:
     return NewForm(FormDraft.ACTION, known["title"], subject, "method")
 
 
-def static(place: Place, class_name: str, method: str, version: str | None) -> NewForm:
+def static(place: FormTarget, class_name: str, method: str, version: str | None) -> NewForm:
     """The arguments of a static action."""
     written = parse_type_text(class_name)
     spec = _spec(written.version) or version or None
@@ -134,7 +134,7 @@ def static(place: Place, class_name: str, method: str, version: str | None) -> N
     return NewForm(FormDraft.STATIC, str(about.get("title") or method), subject, "method")
 
 
-def method_schema(place: Place, subject: Subject) -> Schema:
+def method_schema(place: FormTarget, subject: Subject) -> Schema:
     """The schema of the method that a subject names. Raises `NotFound`."""
     written = parse_type_text(subject.type)
     found = place.catalog.schemas(written.name, _spec(written.version), written.package, (subject.method,))
@@ -145,7 +145,7 @@ def method_schema(place: Place, subject: Subject) -> Schema:
     return schema
 
 
-def _rows(place: Place, given: str, name: str, spec: str | None, package: str | None) -> list[Package]:
+def _rows(place: FormTarget, given: str, name: str, spec: str | None, package: str | None) -> list[Package]:
     try:
         return place.catalog.packages_of(name, spec, package)
     except Invalid:

@@ -27,8 +27,8 @@ from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.forms import drafts as store
 from vetro.server.forms.merge import merged, refilled
 from vetro.server.forms.models import FormDraft
-from vetro.server.forms.target import Place, answers_of
-from vetro.server.forms.views import Finished, Subject
+from vetro.server.forms.target import FormTarget, answers_of
+from vetro.server.forms.views import FormResult, Subject
 from vetro.server.tasks import class_names, queue
 
 #: Before everything that nobody waits for.
@@ -42,8 +42,13 @@ _LONGEST = 240
 
 
 def finish(
-    caller: Caller, row: FormDraft, kept: store.Content, place: Place, form_session: FormSession, revision: int | None
-) -> Finished:
+    caller: Caller,
+    row: FormDraft,
+    kept: store.Content,
+    place: FormTarget,
+    form_session: FormSession,
+    revision: int | None,
+) -> FormResult:
     """Does what the form was for, and removes it; all or nothing. Raises `Forbidden` for whom the policy refuses it,
     `Invalid` for a form that is tried out, unless another one wants what it makes.
     """
@@ -60,13 +65,13 @@ def finish(
         if row.purpose == FormDraft.ACTION:
             assert row.environment_id is not None
             task = deploy.call_action(caller, row.environment_id, kept.subject.action_id, form_session.result(work))
-            return Finished(row.purpose, row.environment_id, None, kept.subject.object_id, task)
+            return FormResult(row.purpose, row.environment_id, None, kept.subject.object_id, task)
         if row.purpose == FormDraft.STATIC:
-            return Finished(row.purpose, task_id=_call(caller, kept, form_session.result(work)))
+            return FormResult(row.purpose, task_id=_call(caller, kept, form_session.result(work)))
         return _place(caller, row, kept, place, form_session, revision)
 
 
-def _tried(caller: Caller, row: FormDraft, kept: store.Content, form_session: FormSession) -> Finished:
+def _tried(caller: Caller, row: FormDraft, kept: store.Content, form_session: FormSession) -> FormResult:
     """Gives what was made to the form that is tried out, and for one of whose fields it is; to no environment."""
     if not kept.subject.into:
         raise Invalid(
@@ -84,7 +89,7 @@ def _tried(caller: Caller, row: FormDraft, kept: store.Content, form_session: Fo
             raise Invalid(Text("{most} objects at most stand beside a form that is tried out.", most=_MOST_BESIDE))
         check_model(list(beside), Text("what stands beside the form"))
         store.save(above, replace(content, beside=beside))
-    return Finished(row.purpose, object_id=str(id_of(made)), stay=False)
+    return FormResult(row.purpose, object_id=str(id_of(made)), stay=False)
 
 
 def put_beside(caller: Caller, environment_id: str, session_id: str, kept: store.Content) -> None:
@@ -127,8 +132,13 @@ def _call(caller: Caller, kept: store.Content, args: Mapping[str, Any]) -> str:
 
 
 def _place(
-    caller: Caller, row: FormDraft, kept: store.Content, place: Place, form_session: FormSession, revision: int | None
-) -> Finished:
+    caller: Caller,
+    row: FormDraft,
+    kept: store.Content,
+    place: FormTarget,
+    form_session: FormSession,
+    revision: int | None,
+) -> FormResult:
     """Puts the object into the draft: the one that was given, the person's newest, or a new one."""
     work, made = kept.work, form_session.result(kept.work)
     if kept.subject.template_id:
@@ -142,11 +152,11 @@ def _place(
     if isinstance(form_session, DefinitionFormSession):
         _keep(session, own, kept, form_session.result(work), work["state"])
     stays = bool(work.get("stays"))
-    return Finished(row.purpose, environment_id, session.id, own, stay=stays)
+    return FormResult(row.purpose, environment_id, session.id, own, stay=stays)
 
 
 def edit_of(
-    row: FormDraft, kept: store.Content, place: Place, form_session: FormSession
+    row: FormDraft, kept: store.Content, place: FormTarget, form_session: FormSession
 ) -> Callable[[dict[str, Any]], None]:
     """What puts the object of a form that is ready into the root object of a draft: a new one, or in its place."""
 
@@ -166,7 +176,7 @@ def edit_of(
     return edit
 
 
-def _into_template(caller: Caller, row: FormDraft, kept: store.Content, made: Any) -> Finished:
+def _into_template(caller: Caller, row: FormDraft, kept: store.Content, made: Any) -> FormResult:
     """Puts the object into the template, where the answers of definitions are not kept."""
     template, own = kept.subject.template_id, str(id_of(made))
     if row.purpose == FormDraft.ADD:
@@ -174,7 +184,7 @@ def _into_template(caller: Caller, row: FormDraft, kept: store.Content, made: An
     else:
         there = components.find(templates.services(caller, template, []), kept.subject.object_id)
         templates.put_services(caller, template, [own], merged(kept.base, made, there))
-    return Finished(row.purpose, object_id=own, template_id=template)
+    return FormResult(row.purpose, object_id=own, template_id=template)
 
 
 def _keep(session: Session, object_id: str, kept: store.Content, made: Any, state: Any) -> None:

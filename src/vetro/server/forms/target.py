@@ -42,7 +42,7 @@ from vetro.server.tasks.spec import secret_keys
 _MOST = 500
 
 
-class Place:
+class FormTarget:
     """An environment, with a session's draft or as it is; without an environment: one that is still to be made.
 
     ``draft`` False: as it is deployed, whatever drafts there are. ``template_id``: a template instead of an

@@ -12,7 +12,7 @@ from vetro.forms.model import Choice, Form
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FormView:
     """A form as it is now; see `vetro.server.forms`."""
 
     id: str
@@ -46,7 +46,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FormResult:
     """What became of a form."""
 
     purpose: str
@@ -62,7 +62,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ChoiceList:
     """A page of what can be chosen. ``next``: the cursor of what follows, None at the end."""
 
     items: Sequence[Choice]

@@ -17,7 +17,7 @@ from vetro.server.api.v2.sessions import revision_of
 from vetro.server.api.v2.shapes import Given, Page, Short
 from vetro.server.environments import lookup
 from vetro.server.forms import form_session
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.language import translated_data
 
 routes = Routes("forms")
@@ -207,7 +207,7 @@ class ChoicesQuery(Schema):
     builder: Short = Field("", description="The field is one of the form of this model builder.")
 
 
-def form_json(shown: Shown) -> dict[str, Any]:
+def form_json(shown: FormView) -> dict[str, Any]:
     """A form as /v2 shows it."""
     names = ("id", "purpose", "title", "source", "reason", "page", "outcome", "revision", "kept", "package",
              "environment_id", "session_id", "object_id", "template_id")  # fmt: skip

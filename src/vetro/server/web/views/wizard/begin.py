@@ -20,7 +20,7 @@ from vetro.server.catalog.service import get_package
 from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
 from vetro.server.forms import form_session
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.language import translated
 from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
 from vetro.server.web.views.catalog.application import chosen, versions_of
@@ -158,7 +158,7 @@ def discard(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     return go(request, target)
 
 
-def way_out(shown: Shown, told: About) -> str:
+def way_out(shown: FormView, told: About) -> str:
     """Where somebody goes who leaves a form."""
     if told.into is not None:
         return back_into(told.into)
@@ -176,7 +176,7 @@ def back_into(into: tuple[str, int, str]) -> str:
     return f"/app/forms/{form}/{number + 1}#{element_id('/' + name)}"
 
 
-def nested(request: HttpRequest, caller: Caller, shown: Shown, fqn: str, name: str) -> HttpResponse:
+def nested(request: HttpRequest, caller: Caller, shown: FormView, fqn: str, name: str) -> HttpResponse:
     """A new application for a field of a form that a definition made."""
     row = chosen(versions_of(caller, fqn), None)
     into = (shown.id, shown.page, name)

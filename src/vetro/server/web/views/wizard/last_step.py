@@ -15,7 +15,7 @@ from vetro.forms.dynamic.definition import BUILT_IN_FORM
 from vetro.model.paths import pointer
 from vetro.server.caller import Caller
 from vetro.server.forms import form_session
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.web.views.wizard.control import Group
 from vetro.server.web.views.wizard.controls import groups_of
 from vetro.server.web.views.wizard.input import Read, answers_below
@@ -35,7 +35,7 @@ class Tail:
     problems: Sequence[Diagnostic] = ()
 
 
-def of(shown: Shown) -> int | None:
+def of(shown: FormView) -> int | None:
     """The number of the page that stands below the one before it; None where there is none."""
     pages = shown.form.pages
     if shown.source == "definition" and len(pages) > 1 and pages[-1].name == BUILT_IN_FORM:
@@ -43,7 +43,7 @@ def of(shown: Shown) -> int | None:
     return None
 
 
-def below(caller: Caller, shown: Shown) -> Tail:
+def below(caller: Caller, shown: FormView) -> Tail:
     """What is asked below the page that is shown."""
     number = of(shown)
     if number is None or shown.page != number - 1:

@@ -9,11 +9,11 @@ from typing import Any
 from django.template.loader import get_template
 from django.utils.safestring import SafeString, mark_safe
 
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.web.views.wizard.control import Control, Group, every
 
 
-def around(shown: Shown, groups: Sequence[Group]) -> dict[str, Any]:
+def around(shown: FormView, groups: Sequence[Group]) -> dict[str, Any]:
     """What the page of a form shows: ``groups`` without what the presets set, which is in ``adjusted``."""
     form = shown.form
     if not form.presets:
@@ -34,7 +34,7 @@ def around(shown: Shown, groups: Sequence[Group]) -> dict[str, Any]:
     }
 
 
-def bar(shown: Shown) -> SafeString:
+def bar(shown: FormView) -> SafeString:
     """The choice itself, as HTML with the id ``presets``."""
     offered = [
         {

@@ -20,7 +20,7 @@ from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
 from vetro.server.errors import Invalid
 from vetro.server.forms import form_session, media
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.wizard import begin, ended_forms, last_step, presets
 from vetro.server.web.views.wizard import submit as ending
@@ -163,17 +163,17 @@ def wanted(text: str) -> tuple[str, str, Mapping[str, Any]]:
     return str(found["do"]), str(found.get("at", "")), found
 
 
-def _after(shown: Shown) -> str:
+def _after(shown: FormView) -> str:
     ready = shown.outcome == "ready" and shown.purpose not in ("action", "static")
     number = shown.page if shown.page == last_step.of(shown) else shown.page + 1
     return f"/app/forms/{shown.id}/{'review' if ready else number}"
 
 
-def _groups(shown: Shown) -> list[Group]:
+def _groups(shown: FormView) -> list[Group]:
     return groups_of(shown.form.pages[shown.page], plain=shown.source == "definition")
 
 
-def _render(request: HttpRequest, caller: Caller, shown: Shown) -> HttpResponse:
+def _render(request: HttpRequest, caller: Caller, shown: FormView) -> HttpResponse:
     groups = _groups(shown)
     told = begin.about(request, shown.id)
     last = last_step.of(shown)

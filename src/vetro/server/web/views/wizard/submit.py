@@ -16,7 +16,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Conflict, Invalid, NotFound, ServiceError
 from vetro.server.forms import dry_run, form_session
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.procedures import service as procedures
 from vetro.server.tasks.models import Task
 from vetro.server.web.page import go, is_htmx, page, render
@@ -73,7 +73,7 @@ def plan(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     return render(request, "wizard/plan.html", {"shown": shown, **about, **_gets(caller, shown, about)})
 
 
-def _gets(caller: Caller, shown: Shown, about: Mapping[str, Any]) -> dict[str, Any]:
+def _gets(caller: Caller, shown: FormView, about: Mapping[str, Any]) -> dict[str, Any]:
     """What one gets of an application that is tried out, where its plan says it."""
     if shown.purpose != "try" or about.get("plan") is None:
         return {}
@@ -81,7 +81,7 @@ def _gets(caller: Caller, shown: Shown, about: Mapping[str, Any]) -> dict[str, A
     return {"gets": dry_run.plan_totals(about["task"]), "actions": actions_of(caller, row) if row is not None else []}
 
 
-def end(request: HttpRequest, caller: Caller, shown: Shown, *, deploy: bool = False) -> HttpResponse:
+def end(request: HttpRequest, caller: Caller, shown: FormView, *, deploy: bool = False) -> HttpResponse:
     """Finishes a form that is ready, and leads to what came of it."""
     told = begin.about(request, shown.id)
     try:
@@ -137,7 +137,7 @@ def _back(request: HttpRequest, caller: Caller, into: tuple[str, int, str], obje
     return go(request, begin.back_into(into))
 
 
-def _review(request: HttpRequest, caller: Caller, shown: Shown, problem: ServiceError | None = None) -> HttpResponse:
+def _review(request: HttpRequest, caller: Caller, shown: FormView, problem: ServiceError | None = None) -> HttpResponse:
     reviewed = form_session.review(caller, shown.id, review_words())
     last = last_step.of(shown)
     pages = [

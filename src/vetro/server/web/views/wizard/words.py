@@ -12,7 +12,7 @@ from vetro.forms.sessions import ReviewWords
 from vetro.forms.titles import title_of
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment, Template
-from vetro.server.forms.views import Shown
+from vetro.server.forms.views import FormView
 from vetro.server.web.logos import logos_of
 
 #: Names of steps that say nothing.
@@ -68,7 +68,7 @@ def review_words() -> ReviewWords:
     return ReviewWords(_("yes"), _("no"), _("new {name}"))
 
 
-def around(caller: Caller, shown: Shown) -> dict[str, Any]:
+def around(caller: Caller, shown: FormView) -> dict[str, Any]:
     """(id, name) of the environment, or of the template, that a form is for, and the logo of its package."""
     environments, templates = Environment.objects.filter(id=shown.environment_id), Template.objects.none()
     if shown.template_id is not None:
