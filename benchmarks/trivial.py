@@ -24,11 +24,15 @@ Extends: std:Application
 Properties:
   name: {Contract: $.string().notNull(), Default: trivial}
   count: {Contract: $.int().notNull(), Default: 0, Usage: Out}
+  pauses: {Contract: $.int().notNull(), Default: 0}
 Methods:
   deploy:
     Body:
       - $.find(std:Environment).reporter.report($this, 'deploying')
       - $.count: $.count + 1
+      - For: number
+        In: range($.pauses)
+        Do: sleep(0.001)
       - $.find(std:Environment).reporter.report($this, 'deployed')
   add:
     Usage: Static
@@ -77,11 +81,11 @@ class Client:
             raise SystemExit(f"{method} {path}: {answer.status_code} {answer.content[:300]!r}")
         return json.loads(answer.content) if answer.content else None
 
-    def environment(self, name: str) -> tuple[str, str]:
+    def environment(self, name: str, **properties: Any) -> tuple[str, str]:
         """An environment with one application, and the session that is to be deployed."""
         environment = self.send("POST", "/v1/environments", {"name": name})["id"]
         session = self.send("POST", f"/v1/environments/{environment}/configure")["id"]
-        app = {"?": {"type": "bench.Trivial", "id": f"app-{name}"}, "name": name}
+        app = {"?": {"type": "bench.Trivial", "id": f"app-{name}"}, "name": name, **properties}
         self.send("POST", f"/v1/environments/{environment}/services", app, x_configuration_session=session)
         return str(environment), str(session)
 

@@ -28,12 +28,16 @@ DECLARED: dict[str, dict[str, str]] = {
         "RunPython": "fills the new columns; states that programs of the version before write meanwhile have no lock,"
         " as those of before it, and the rows of packages that they keep go on being read"
     },
+    "environments.0011_fewer_indexes": {
+        "RunPython": "drops indexes for which others serve, and says how full pages are; no row changes"
+    },
     "dispatch.0002_notify": {"RunPython": "adds triggers that only tell, after the statement"},
     "dispatch.0004_log_order": {
         "AlterField alter_report_task": "the column stays as it is and loses an index, which the new one replaces"
     },
     "dispatch.0007_log_bytes": {"RunSQL": "fills the new column, whose default is 0"},
     "dispatch.0008_long_lines": {"RunPython": "cuts lines that lists need not show whole; rows stay readable"},
+    "dispatch.0011_fewer_indexes": {"RunPython": "drops indexes for which others serve; no row changes"},
 }
 #: Kinds of operations after which statements of the version before mean what they meant. Of all others, also of those
 #: that a later Django brings, each is declared. An index refuses no row, and its name is in no statement.

@@ -53,15 +53,16 @@ def test_a_task_that_ends_and_who_abandons_do_not_wait_for_each_other(planting: 
             over.set()
             connections.close_all()
 
-    def hold(**changes: Any) -> None:
-        lease.hold(**changes)
+    def held() -> Task:
+        row = lease.held()
         holds.set()
         until_somebody_waits(over)
+        return row
 
     thread = threading.Thread(target=abandon)
     thread.start()
     try:
-        finish(task.id, Outcome("done", model={"Objects": None}), hold)
+        finish(held, Outcome("done", model={"Objects": None}))
     finally:
         thread.join(60)
     assert failed == []

@@ -139,7 +139,7 @@ def test_a_person_decides(ann: Any, eve: Any, drain: Callable[..., int]) -> None
     journal.intent(Entry("0/1", "workflow", "d", {"name": "pay"}, 1.0))
     journal.end(Ended("needs_person"))
     journal.commit()
-    finish(made.id, Outcome("needs_person"), lease.hold)
+    finish(lease.held, Outcome("needs_person"))
     assert claim("me", 60.0) is None
     environment.refresh_from_db()
     assert environment.version == 0
@@ -163,7 +163,7 @@ def test_a_person_may_also_cancel(ann: Any) -> None:
     made = shop.deploy(ann.caller, environment, package)
     lease = claim("me", 60.0)
     assert lease is not None
-    finish(made.id, Outcome("needs_person"), lease.hold)
+    finish(lease.held, Outcome("needs_person"))
     assert queue.cancel(ann.caller, made.id).state == "cancelled"
     environment.refresh_from_db()
     assert environment.version == 1
@@ -176,7 +176,7 @@ def test_so_may_who_wanted_its_end_before_it_came_to_wait(ann: Any) -> None:
     lease = claim("me", 60.0)
     assert lease is not None
     assert queue.cancel(ann.caller, made.id, "enough").state == "running"
-    finish(made.id, Outcome("needs_person"), lease.hold)  # its host died with an effect before it heard of that
+    finish(lease.held, Outcome("needs_person"))  # its host died with an effect before it heard of that
     found = queue.cancel(ann.caller, made.id)
     assert (found.state, found.cancel) == ("cancelled", "enough")
     environment.refresh_from_db()

@@ -126,7 +126,7 @@ def test_a_person(world: World) -> None:
     journal.intent(Entry("0/1", "workflow", "d", {"name": "pay"}, 1.0))
     journal.end(Ended("needs_person", at=time.time() - 90))
     journal.commit()
-    finish(made.id, Outcome("needs_person", open=[OpenEffect("0/1", "workflow", {}, 1.0)]), lease.hold)
+    finish(lease.held, Outcome("needs_person", open=[OpenEffect("0/1", "workflow", {}, 1.0)]))
     assert world.waits(made) == [("person", "a person, who has to say whether something was done")]
     (wait,) = world.ann.get(f"/v2/tasks/{made.id}").json()["waits"]
     assert wait["seconds"] >= 90
@@ -225,7 +225,7 @@ def test_long_names_are_cut(world: World) -> None:
 def test_one_that_has_ended_waits_for_nothing(world: World) -> None:
     made, lease = world.begun()
     WaitLog(made, lease, DbJournal(made.id)).store([{"kind": "agent", "text": AGENT, "since": 1.0, "id": ""}])
-    finish(made.id, Outcome("done", model=None), lease.hold)
+    finish(lease.held, Outcome("done", model=None))
     assert world.waits(made) == [] and Task.objects.get(id=made.id).waits is None
 
 
@@ -241,7 +241,7 @@ def test_the_page_shows_it_in_the_language_of_the_reader(world: World, monkeypat
             text = html.unescape(client.get(path, headers={"accept-language": language, **asked}).content.decode())
             assert words in text and re.search(r'· (begun|begonnen) <time datetime="1970-01-01T00:00:01', text)
             assert 'hx-trigger="every 5s"' in text and 'data-wait="agent"' in text
-    finish(made.id, Outcome("failed", error={"message": "no"}), lease.hold)
+    finish(lease.held, Outcome("failed", error={"message": "no"}))
     part = client.get(path, headers={"hx-request": "true", "hx-target": "waits"}).content.decode()
     assert "Waits for" not in part and "hx-trigger" not in part
 

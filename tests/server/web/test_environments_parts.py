@@ -87,7 +87,7 @@ def test_a_person_decides_on_the_page(ann: Any, browser: Callable[[Any], Client]
     journal.intent(Entry("0/1", "workflow", "d", {"name": "pay", "password": "canary"}, 1.0))
     journal.end(Ended("needs_person"))
     journal.commit()
-    finish(made.id, Outcome("needs_person"), lease.hold)
+    finish(lease.held, Outcome("needs_person"))
     client = browser(ann)
     address = f"/app/environments/{environment.id}/tasks/{made.id}/"
     page = words(client.get(address))

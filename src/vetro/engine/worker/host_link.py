@@ -90,6 +90,11 @@ class HostLink:
         assert self.stream is not None
         return list(self.stream.receive())
 
+    @property
+    def gone(self) -> bool:
+        """Whether the host has ended."""
+        return self.stream is not None and self.stream.closed
+
     def revive(self) -> None:
         """A host that has gone is started again and told everything that is open. Take what it said first.
 

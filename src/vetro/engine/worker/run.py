@@ -1,7 +1,8 @@
 """`Run`: one task process from its start to its end, driven by the worker's loop.
 
-Each turn of the loop takes everything both sides have sent, writes it with one commit, and only then lets anything
-out: effects to the host, answers to the task, news to those who watch.
+Each turn of the loop takes everything both sides have sent, writes it with one commit, and only then lets effects out
+to the host. Results are committed with the next effect, or soon (`vetro.engine.worker.worker`), and then news of them
+are let out to those who watch.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 #: Seconds after which what nobody waits for is committed: results that only were read, and notes. A task that reports
 #: ten times in a row costs one commit.
 _IDLE = 0.02
+#: The same for the beginning of a process, which who looks at the task is told: it is committed with the first effect
+#: of a task that does not compute first.
+_BEGIN = 1.0
 #: Characters of a key; the task process is not trusted.
 _LONGEST_KEY = 1000
 #: Seconds a process may take to be gone after its last word, and when it was killed.
@@ -95,8 +99,9 @@ class Run:
         self._process: Process = self.worker.launcher.start()
         self._task = Stream(self._process.fileno())
         try:
+            self.worker.require()
             self.journal.attempt()
-            self.worker.commit()
+            self._lazy = self._now() + _BEGIN - _IDLE
             self._task.send({"t": "task", "task": self.worker.task.as_json(), "spans": self.worker.spans})
             self._silent_since = self._now()  # a zygote that had to be started is no silence of the task
             while self._ended is None:
@@ -184,6 +189,8 @@ class Run:
                 return
         for answer in self.link.receive():
             self._from_host(answer)
+        if self.link.gone:
+            self.worker.commit()  # the next host drops what nobody expects: answers have to be stored
         self.link.revive()
         if self.link.lost:
             self._ended = ends.needs_person(self.worker)
@@ -208,8 +215,9 @@ class Run:
 
     def _soon(self) -> None:
         """Nothing waits for what was written: it is committed with the next commit, or after `_IDLE` seconds."""
-        if self._lazy is None:
-            self._lazy = self._now()
+        now = self._now()
+        if self._lazy is None or self._lazy > now:
+            self._lazy = now
 
     # -- from the task -------------------------------------------------------------------------------------------------
 
@@ -365,7 +373,11 @@ class Run:
             self.link.stored(key)
             self.worker.events({"event": "ended", "key": key, "kind": entry.kind, "error": entry.error})
 
-        self._after_commit(tell)
+        if self.worker.policies(entry.kind) is Policy.UNSAFE:
+            self._after_commit(tell)
+        else:
+            self._then.append(tell)
+            self._soon()
 
     def _intend_read(self, entry: Entry) -> None:
         """An effect that only reads has its intent and its result written together."""
@@ -380,7 +392,7 @@ class Run:
                 message["answer"] = entry.answer
             else:
                 message["error"] = dict(entry.error)
-            if answer_of(entry.kind) is Answer.QUICK and not self._due:
+            if not self._due and self.worker.policies(entry.kind) is not Policy.UNSAFE:
                 self._answer(message)
             else:
                 self._after_commit(lambda message=message: self._answer(message))  # type: ignore[misc]

@@ -91,6 +91,8 @@ class WorkerState:
     clock: Callable[[], float] = time.time
     #: Whether events ``{"event": "spans", "spans"}`` tell when methods ran (`vetro.engine.task.method_spans`).
     spans: bool = False
+    #: Whether the outcome has the reports: they are read back from the journal.
+    reports: bool = True
 
     def __post_init__(self) -> None:
         self.wake = _Wake()

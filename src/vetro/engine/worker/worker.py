@@ -1,14 +1,15 @@
 """`Worker`: runs one task to its end, through deaths of its process and of the effects host.
 
 The worker is the only one who writes the journal. For each effect it writes the intent, lets the host perform it,
-writes the result, tells the host so (which then acknowledges the agent's message) and answers the task. Should the
+answers the task, writes the result, and tells the host so (which then acknowledges the agent's message). Should the
 worker itself die, another one with the same journal goes on: `vetro.engine.worker.replay` gives the recorded answers
 again, and effects without result are performed again with ``adopt`` where their policy allows it, else a person is
 asked (`vetro.engine.worker.decisions`). DESIGN, "Running tasks".
 
-Commits are grouped: what arrives together is written together. Answers of effects that only read (`Answer.QUICK`) do
-not wait for a commit of their own: nothing that follows from them leaves this worker before a later commit, which
-holds them, too.
+Commits are grouped: what arrives together is written together. Answers do not wait for a commit of their own: nothing
+that follows from them leaves this worker before a later commit, which holds them, too, and who dies before it finds an
+intent whose effect may be done again. So only answers that a person would have to be asked for (`Policy.UNSAFE`) are
+committed before the task has them.
 """
 
 from __future__ import annotations
@@ -112,9 +113,8 @@ class Worker(WorkerState):
         ]
 
     def _outcome(self, ended: Ended, undecided: list[OpenEffect]) -> Outcome:
-        reports: list[Mapping[str, Any]] = [
-            {**note.args, "timestamp": note.at} for note in self.journal.notes("report")
-        ]
+        notes = self.journal.notes("report") if self.reports else ()
+        reports: list[Mapping[str, Any]] = [{**note.args, "timestamp": note.at} for note in notes]
         return Outcome(
             ended.state,  # type: ignore[arg-type]
             model=self.journal.model(),

@@ -64,7 +64,10 @@ def deploy(caller: Caller, environment_id: str, session_id: str) -> Task:
 def begin(caller: Caller, environment_id: str, session_id: str, procedure_id: str = "") -> Task:
     """The same for a draft whose objects were migrated. ``procedure_id``: see `sessions.deployable`."""
     session, found, root, model, lock = check(caller, environment_id, session_id, procedure_id)
-    session.draft = {"Objects": root}  # what was deployed stays readable after the environment has changed
+    draft = {"Objects": root}
+    if session.draft != draft:  # what was deployed stays readable after the environment has changed
+        session.draft = draft
+        session.save(update_fields=["draft"])
     return _start(caller, found, "deploy", session, model, Session.DEPLOYING, lock=lock, method="deploy")
 
 
@@ -251,7 +254,7 @@ def _start(
     if kind != "destroy":  # which leaves less than it found
         enforcement.check_space(found.project_id, "states", 1)
     session.state = state
-    session.save()
+    session.save(update_fields=None if session._state.adding else ["state", "updated"])  # a draft is large
     if not row.cloud and (name := cloud_settings.kept(config())):
         # Tomorrow another kind may work here; what is deployed now stays where it is, and says so.
         row.cloud = {"kind": name}

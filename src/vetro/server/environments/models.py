@@ -68,7 +68,7 @@ class State(models.Model):
     (`vetro.model.environment.deployed_objects`).
     """
 
-    environment = models.ForeignKey(Environment, models.CASCADE, related_name="states")
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="states", db_index=False)
     #: The environment's version at which it became the state.
     number = models.BigIntegerField()
     model = EncryptedJSON()
@@ -93,7 +93,7 @@ class Session(models.Model):
     DELETING, DELETE_FAILED = "deleting", "delete failure"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_id)
-    environment = models.ForeignKey(Environment, models.CASCADE, related_name="sessions")
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="sessions", db_index=False)
     user_id = models.CharField(max_length=64)
     state = models.CharField(max_length=32, default=OPENED)
     #: The environment's version when it was opened.
@@ -112,7 +112,8 @@ class Session(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            models.Index(fields=["environment", "version", "updated"]),
+            # Without the time of the last change: where a column of an index changes, PostgreSQL writes all indexes.
+            models.Index(fields=["environment", "version"], name="sessions_of_a_version"),
             # Which environments are pending (`vetro.server.environments.queries`).
             models.Index(
                 fields=["environment", "version"], condition=models.Q(state="opened"), name="sessions_that_are_open"
@@ -173,7 +174,7 @@ class Template(models.Model):
 class InstanceUsage(models.Model):
     """How long an instance was there (API.md 12; effect ``track``)."""
 
-    environment = models.ForeignKey(Environment, models.CASCADE, related_name="usage")
+    environment = models.ForeignKey(Environment, models.CASCADE, related_name="usage", db_index=False)
     instance_id = models.CharField(max_length=255)
     instance_type = models.IntegerField(default=0)
     type_name = models.CharField(max_length=255, blank=True, default="")

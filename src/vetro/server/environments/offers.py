@@ -19,6 +19,8 @@ from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.environments.models import Environment, State, UpgradeOffer
 from vetro.server.environments.packages import pinned
 
+#: What an offer says; the package first.
+_OFFERED: Final = ("package", "lowest", "highest", "to", "name", "bump", "verdict", "security")
 #: Rows of one statement.
 _TOGETHER: Final = 500
 #: From the least to the most urgent.
@@ -52,19 +54,26 @@ def of_environments(ids: Collection[str]) -> dict[str, list[Available]]:
     return found
 
 
-def refresh(environment_id: str, model: Mapping[str, Any] | None) -> None:
-    """Writes down what an environment uses, and what is newer, after its newest state was written."""
-    used = used_versions((model or {}).get("Objects"), pinned(environment_id))
-    project = Environment.objects.values_list("project_id", flat=True).get(id=environment_id)
-    UpgradeOffer.objects.filter(environment_id=environment_id).delete()
+def refresh(
+    environment: Environment, model: Mapping[str, Any] | None, known: Sequence[LockedPackage] | None = None
+) -> None:
+    """Writes down what an environment uses, and what is newer, after its newest state was written. ``known``: what is
+    `pinned`, where that was read."""
+    used = used_versions((model or {}).get("Objects"), pinned(environment.id) if known is None else known)
     made = []
     packages = _packages(used)
     for name, versions in sorted(used.items()):
-        offer = UpgradeOffer(environment_id=environment_id, package=name, lowest=versions[0], highest=versions[-1])
-        _fill(offer, project, packages.get(name, ()))
+        offer = UpgradeOffer(environment=environment, package=name, lowest=versions[0], highest=versions[-1])
+        _fill(offer, environment.project_id, packages.get(name, ()))
         made.append(offer)
-    UpgradeOffer.objects.bulk_create(made)
-    Environment.objects.filter(id=environment_id, offered=False).update(offered=True)
+    present = UpgradeOffer.objects.filter(environment=environment)
+    before = sorted(present.values_list(*_OFFERED))
+    if before != [tuple(getattr(offer, name) for name in _OFFERED) for offer in made]:  # most deployments change none
+        if before:
+            present.delete()
+        UpgradeOffer.objects.bulk_create(made)
+    if not environment.offered:
+        Environment.objects.filter(id=environment.id, offered=False).update(offered=True)
 
 
 def renew(package: str, without: str = "") -> int:
@@ -85,12 +94,12 @@ def renew(package: str, without: str = "") -> int:
 
 def fill(most: int = _TOGETHER) -> int:
     """Writes down what environments use that an earlier version of Vetro deployed; how many."""
-    ids = list(Environment.objects.filter(offered=False, version__gt=0).values_list("id", flat=True)[:most])
-    for id in ids:
-        state = State.objects.filter(environment_id=id).order_by("-number").first()
+    rows = list(Environment.objects.filter(offered=False, version__gt=0)[:most])
+    for row in rows:
+        state = State.objects.filter(environment=row).order_by("-number").first()
         model: Any = None if state is None else state.model
-        refresh(id, model)
-    return len(ids)
+        refresh(row, model)
+    return len(rows)
 
 
 def _packages(names: Iterable[str]) -> dict[str, list[Package]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
+
+from django.db.models import Exists, OuterRef, Subquery
 
 from vetro.clouds.interface import Owner
 from vetro.engine.outcome import Outcome
@@ -31,7 +34,11 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     that succeeded it is gone. Where servers were only switched there is no new state, and drafts stay valid. Nothing
     happens when it was abandoned meanwhile.
     """
-    row = Environment.objects.select_for_update().filter(id=task.environment_id).first()
+    # What else is asked of the environment's rows is of this task alone, so it may be as before the lock.
+    rows = Environment.objects.select_for_update(of=("self",)).filter(id=task.environment_id)
+    deployed = Session.objects.filter(id=task.session_id, environment=OuterRef("pk"))
+    rows = rows.annotate(tracked=Exists(usage.tracked_by(task)), answers=Subquery(deployed.values("answers")))
+    row = rows.first()
     if row is None:  # what this task wrote down after that is nobody's, too
         simulation.forget_quietly(_owner(task), (task.spec or {}).get("cloud") or {})
         return
@@ -39,7 +46,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         return
     done = outcome.state == "done"
     well = done and not task.errors  # whoever reports an error says that it did not go well
-    usage.count(row.id, task)
+    usage.count(row.id, task, row.tracked)
     power.settle(row, task)
     if task.kind == "power":
         announce(row.project_id, row.id, "power", task=task.id)
@@ -51,8 +58,8 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         record(SYSTEM, "environment.destroyed", task.environment_id, row.name, task=task.id)
         announce(task.project_id, task.environment_id, "removed", task=task.id)
         return
-    before = State.objects.filter(environment=row).select_related("lock").order_by("-number").first()
-    session = Session.objects.filter(id=task.session_id, environment=row).first()
+    states = State.objects.filter(environment=row).select_related("lock").defer("model")  # large, and seldom wanted
+    before = states.order_by("-number").first()
     unfinished = row.failure not in ("", Environment.ACTION_FAILED)
     # An action that goes well on what a deployment left unfinished does not finish it.
     finished = well and (task.kind in ("deploy", "repair") or not unfinished)
@@ -62,22 +69,23 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         row.failure = failure
     elif not unfinished:
         row.failure = Environment.ACTION_FAILED
-    row.save(update_fields=["version", "failure"])
+    row.offered = True  # `offers.refresh` follows
+    row.save(update_fields=["version", "failure", "offered"])
     model = _model(row, task, outcome, before)
-    answers = session.answers if session is not None and session.answers is not None else None
+    answers = row.answers
     if answers is None and before is not None:
         answers = before.answers
-    lock = None if before is None else before.lock
+    lock, pinned = (None if before is None else before.lock), None
     if task.kind != "destroy" and outcome.model is not None:
         # After a failure the environment keeps what it used, but an author may mend the package without a new version.
-        lock = packages.keep(row, task, outcome.model, lock, deployed=finished)
+        lock, pinned = packages.keep(row, task, outcome.model, lock, deployed=finished)
     State.objects.create(
         environment=row, number=row.version, model=model, answers=_present(answers, model), lock=lock, task_id=task.id
     )
-    offers.refresh(row.id, model)
-    if session is not None:
-        session.state = failure or Session.DEPLOYED
-        session.save(update_fields=["state", "updated"])
+    offers.refresh(row, model, pinned)
+    if task.session_id:
+        mine = Session.objects.filter(id=task.session_id, environment=row)
+        mine.update(state=failure or Session.DEPLOYED, updated=datetime.now(UTC))
     if task.kind == "repair":
         _rebase(row, before, model)
     power.forget(row, model)
@@ -109,12 +117,12 @@ def _rebase(row: Environment, before: State | None, model: Mapping[str, Any]) ->
 
 
 def _model(row: Environment, task: Task, outcome: Outcome, before: State | None) -> dict[str, Any]:
+    if task.kind != "destroy" and outcome.model is not None and outcome.model.get("Objects") is not None:
+        return {key: value for key, value in outcome.model.items() if key != "ObjectsCopy"}
     present = dict(before.model) if before is not None else {}
     if task.kind == "destroy":
         # Nobody knows what of it is gone: all of it is wanted until it is deleted for good.
         return present
-    if outcome.model is not None and outcome.model.get("Objects") is not None:
-        return {key: value for key, value in outcome.model.items() if key != "ObjectsCopy"}
     begun = (task.spec or {}).get("model") or {}
     wanted = begun.get("Objects")
     if wanted is None and outcome.state == "done":  # `deploy.empty`
@@ -134,7 +142,7 @@ def _present(answers: Mapping[str, Any] | None, model: Mapping[str, Any]) -> dic
 def _forget(row: Environment) -> None:
     """Drops states beyond those that are kept, and drafts of long ago that are of no use to anybody."""
     kept = config()["retention.states"]
-    if kept:
+    if kept and row.version >= kept:
         # An import, or a setting that was lowered, leaves many: each end of a task drops some of them.
         old = State.objects.filter(environment=row, number__lte=row.version - kept).order_by("number")
         State.objects.filter(id__in=list(old.values_list("id", flat=True)[:_DROPPED])).delete()

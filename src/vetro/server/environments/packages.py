@@ -110,14 +110,14 @@ def lock_for(chosen: Any, config: Config | None = None) -> Lock:
 
 def store(lock: Lock) -> LockRow:
     """The row of a lock, inside of the transaction that uses it."""
-    now, digest = clock.read(), lock.digest()
-    row = LockRow.objects.filter(digest=digest).first()
-    if row is not None and row.used > now - _FRESH:
+    mine = LockRow.objects.filter(digest=lock.digest())
+    row = mine.filter(used__gt=clock.after(-_FRESH.total_seconds())).first()
+    if row is not None:
         return row
-    if row is None or not LockRow.objects.filter(digest=digest).update(used=now):
-        LockRow.objects.bulk_create([LockRow(digest=digest, body=lock.text(), used=now)], ignore_conflicts=True)
-        LockRow.objects.filter(digest=digest).update(used=now)
-    return LockRow.objects.get(digest=digest)
+    if not mine.update(used=clock.after()):
+        LockRow.objects.bulk_create([LockRow(digest=lock.digest(), body=lock.text())], ignore_conflicts=True)
+        mine.update(used=clock.after())
+    return mine.get()
 
 
 def drop_unused() -> int:
@@ -155,8 +155,9 @@ def keep(
     before: LockRow | None = None,
     *,
     deployed: bool = True,
-) -> LockRow:
-    """Locks the packages of a task that left ``model``; ``deployed`` marks them: they cannot be changed any more.
+) -> tuple[LockRow, list[LockedPackage]]:
+    """Locks the packages of a task that left ``model``; ``deployed`` marks them: they cannot be changed any more. The
+    lock's row, and what is `pinned` now.
 
     Those that nothing in the model needs are left out, if the model says which it used. ``before``: the lock of the
     state before, if there is one.
@@ -168,26 +169,34 @@ def keep(
         source = sources.get((str(package), package.digest)) or entry.get("source", "")
         used.append(LockedPackage(package.name, package.version, package.digest, source))
     whole = _lock(used, spec.resolution_of(task), task.engine or engine_version(), task.spec.get("configs") or ())
-    row = adopt(environment.id, whole.narrowed(model))
+    narrowed = whole.narrowed(model)
+    row = adopt(environment.id, narrowed)
     if deployed:
         # Not those of other projects: whatever somebody does with equal archives is no concern of theirs.
         own = Q(project_id=environment.project_id) | Q(is_public=True)
         digests = EnvironmentPackage.objects.filter(environment=environment).values("digest")
         Package.objects.filter(own, digest__in=digests, deployed=False).update(deployed=True)
-    return row
+    return row, [LockedPackage(*one) for one in _rows_of(narrowed)]
 
 
 def adopt(environment_id: str, lock: Lock) -> LockRow:
     """Makes a lock that of an environment: its next task goes on with these packages."""
     rows = EnvironmentPackage.objects.filter(environment_id=environment_id)
-    wanted = sorted((p.name, p.version, p.digest) for p in lock.packages)
-    if sorted(rows.values_list("fqn", "version", "digest")) != wanted:  # most tasks go on with what there is
-        rows.delete()
+    wanted = _rows_of(lock)
+    present = sorted(rows.values_list("fqn", "version", "digest"))
+    if present != wanted:  # most tasks go on with what there is
+        if present:
+            rows.delete()
         EnvironmentPackage.objects.bulk_create(
             EnvironmentPackage(environment_id=environment_id, fqn=fqn, version=version, digest=digest)
             for fqn, version, digest in wanted
         )
     return store(lock)
+
+
+def _rows_of(lock: Lock) -> list[tuple[str, str, str]]:
+    """The packages of a lock, in the order in which they are `pinned`."""
+    return sorted((p.name, p.version, p.digest) for p in lock.packages)
 
 
 def listed(used: Iterable[Mapping[str, str]]) -> Lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from vetro.server.caller import Caller
 from vetro.server.environments import queries
@@ -21,11 +21,19 @@ _MOST = 2**31 - 1
 _AT_ONCE = 500
 
 
-def count(environment_id: str, task: Task) -> None:
-    """Takes over what a task tracked; inside the transaction that ends it, so in few statements however much it is."""
-    tracked = JournalNote.objects.filter(task=task, kind="track")
-    if not tracked.exists():
+def tracked_by(task: Task) -> QuerySet[JournalNote]:
+    """What a task has to tell `count`."""
+    return JournalNote.objects.filter(task=task, kind="track")
+
+
+def count(environment_id: str, task: Task, any_tracked: bool = True) -> None:
+    """Takes over what a task tracked; inside the transaction that ends it, so in few statements however much it is.
+
+    ``any_tracked``: whether it tracked something, where that is known.
+    """
+    if not any_tracked:
         return
+    tracked = tracked_by(task)
     there: dict[str, list[InstanceUsage]] = {}
     for row in InstanceUsage.objects.filter(environment_id=environment_id, destroyed=None).order_by("id"):
         there.setdefault(row.instance_id, []).append(row)

@@ -135,5 +135,5 @@ def give_up(task: Task) -> bool:
         Task.objects.filter(id=task.id, state=Task.NEEDS_PERSON).update(state=Task.QUEUED)
         lease = take(task.id, "abandoned", _SHORT)
     if lease is not None:
-        finish(task.id, Outcome("cancelled", model=model, error=error), lease.hold)
+        finish(lease.held, Outcome("cancelled", model=model, error=error))
     return model is not None

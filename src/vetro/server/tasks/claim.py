@@ -68,6 +68,17 @@ class Lease:
             raise self._lost()
         self._renewed = now
 
+    def held(self) -> Task:
+        """The task's row, kept from others as by `hold`; on PostgreSQL with the time as ``moment``, which takes a
+        statement otherwise. Raises `LeaseLost`."""
+        rows = Task.objects.select_for_update(no_key=True)
+        if clock.on_postgresql():
+            rows = rows.annotate(moment=clock.after())
+        row = rows.filter(id=self.task_id, fence=self.fence, state=Task.RUNNING).first()
+        if row is None:
+            raise self._lost()
+        return row
+
     def _lost(self) -> LeaseLost:
         return LeaseLost(f"another worker has task '{self.task_id}' now")
 

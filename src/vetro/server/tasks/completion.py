@@ -31,21 +31,22 @@ _ENDING = (
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 
 
-def finish(task_id: str, outcome: Outcome, hold: Callable[..., None], methods: Sequence[Any] = ()) -> Task:
-    """Ends a task. ``hold`` makes sure, inside the transaction, that nobody else does (`Lease.hold`).
+def finish(held: Callable[[], Any], outcome: Outcome, methods: Sequence[Any] = ()) -> Task:
+    """Ends a task. ``held`` gives its row, inside the transaction, and makes sure that nobody else ends it
+    (`Lease.held`).
 
     ``methods``: what `vetro.engine.task.method_spans` found, for those who trace.
-    Raises what ``hold`` raises; then nothing was written.
+    Raises what ``held`` raises; then nothing was written.
     """
     with transaction.atomic():
-        hold()
-        task = Task.objects.get(id=task_id)
+        task: Task = held()
         close(task, outcome, methods)
     return task
 
 
 def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     """The same inside the caller's transaction, for a task that nobody runs."""
+    events: list[reports.Told] = []
     task.state = outcome.state
     task.result = outcome.result
     task.error = (
@@ -53,16 +54,17 @@ def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     )
     task.owner, task.lease_until, task.waits = "", None, None
     if outcome.state == Task.NEEDS_PERSON:
-        reports.add(task, f"person {task.fence}", _undecided(outcome), level="warning")
+        reports.add(task, f"person {task.fence}", _undecided(outcome), level="warning", events=events)
         task.warnings = True
     else:
-        task.finished = clock.read()  # as `started`: a worker's own clock may say that it ended before it began
-        _last_reports(task)
+        # As `started`: a worker's own clock may say that it ended before it began.
+        task.finished = getattr(task, "moment", None) or clock.read()
+        _last_reports(task, events)
     task.save(update_fields=_ENDING)  # what it was to do is large, and stays as it is
     hooks.changed(task)
     if task.kind in WORKING and task.environment_id and task.state != Task.NEEDS_PERSON:
         hooks.ended(task, outcome)
-    reports.tell(task)
+    reports.tell(task, events)
     if task.environment_id and task.state != Task.NEEDS_PERSON:
         _tell_the_next(task)
     transaction.on_commit(partial(tell_waiting, task.id))
@@ -80,11 +82,12 @@ def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None
         task = Task.objects.defer("spec", "action", "result", "error", "waits").get(id=task_id)
         task.state, task.error = "failed", outcome.error
         task.owner, task.lease_until, task.finished, task.waits = "", None, clock.read(), None
-        _last_reports(task)
+        events: list[reports.Told] = []
+        _last_reports(task, events)
         task.save()
         hooks.changed(task)
         hooks.broken_off(task)
-        reports.tell(task)
+        reports.tell(task, events)
         if task.environment_id:
             _tell_the_next(task)
         transaction.on_commit(partial(tell_waiting, task.id))
@@ -99,25 +102,33 @@ def _tell_the_next(task: Task) -> None:
         notifications.tell(notifications.TASKS, first.id)  # its row does not change: triggers are silent
 
 
-def first_report(task: Task) -> None:
-    """What the history of a deployment begins with (API.md 8)."""
+def first_report(task: Task) -> list[reports.Told]:
+    """What the history of a deployment begins with (API.md 8): its event, which the caller tells."""
+    text: str | None = None
+    events: list[reports.Told] = []
     if task.kind == "destroy":
-        reports.add(task, log.BEGIN, Text("Deletion of the environment is scheduled"))
+        text = Text("Deletion of the environment is scheduled")
     elif task.kind == "repair":
-        reports.add(task, log.BEGIN, Text("The repair is scheduled"))
+        text = Text("The repair is scheduled")
     elif task.kind in LASTING:
         method = str((task.spec or {}).get("method") or "deploy") if task.kind == "action" else "deploy"
-        reports.add(task, log.BEGIN, Text("Action {method} is scheduled", method=method))
+        text = Text("Action {method} is scheduled", method=method)
+    if text is not None:
+        reports.add(task, log.BEGIN, text, events=events)
+    return events
 
 
-def _last_reports(task: Task) -> None:
+def _last_reports(task: Task, events: list[reports.Told]) -> None:
     if task.error is not None:
         task.errors = True
         error: Mapping[str, Any] = task.error
         details = {name: error[name] for name in ("code", "kind", "hint", "position", "frames") if error.get(name)}
-        reports.add(task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None)
+        reports.add(
+            task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None, events=events
+        )
     if task.kind in LASTING:
-        reports.add(task, log.END, _end_of_action(task) if task.kind == "action" and task.errors else end_of(task))
+        text = _end_of_action(task) if task.kind == "action" and task.errors else end_of(task)
+        reports.add(task, log.END, text, events=events)
 
 
 def end_of(task: Task) -> str:

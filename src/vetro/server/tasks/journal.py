@@ -43,15 +43,23 @@ def _no_lease(**changes: Any) -> None:
 
 
 class DbJournal:
-    """``hold`` is called first in each transaction (`vetro.server.tasks.claim.Lease.hold`)."""
+    """``hold`` is called first in each transaction (`vetro.server.tasks.claim.Lease.hold`). ``row``: the task's, read
+    with its journal (`with_journal`); then neither is asked for again. What has the row writes the end of the task into
+    it (`vetro.server.tasks.completion`): then the journal does not say so, too, but where a person has to decide.
+    """
 
-    def __init__(self, task: str, hold: Hold = _no_lease) -> None:
+    def __init__(self, task: str, hold: Hold = _no_lease, row: Task | None = None) -> None:
         self.task = task
         self.written = 0
         self._hold = hold
-        self._space = LogSpace(task)
+        self._space = LogSpace(task, row)
+        self._row_ends = row is not None
         #: Its row as it was read, until something is committed.
-        self._found = JournalTask.objects.filter(task_id=task).defer("model").first()
+        self._found: JournalTask | None = (
+            JournalTask.objects.filter(task_id=task).defer("model").first()
+            if row is None
+            else getattr(row, "journal", None)
+        )
         self._exists = self._found is not None
         self._places = 0
         self._open: dict[str, None] = {}
@@ -138,8 +146,9 @@ class DbJournal:
         self._head.update(model=model, model_at=at)
 
     def end(self, ended: Ended) -> None:
-        """See `Journal.end`."""
-        self._head["ended"] = asdict(ended)
+        """See `Journal.end`. Who dies before the row says it begins the task again, and it repeats what it did."""
+        if not self._row_ends or ended.state == Task.NEEDS_PERSON:
+            self._head["ended"] = asdict(ended)
 
     def reopen(self, begun: float) -> None:
         """See `Journal.reopen`."""
@@ -263,6 +272,11 @@ class DbJournal:
         """See `Journal.close`."""
         self._model = None
         self._forget_all()
+
+
+def with_journal(task_id: str) -> Task:
+    """A task and what `DbJournal` wants of its journal, by one statement. Raises `Task.DoesNotExist`."""
+    return Task.objects.select_related("journal").defer("journal__model").get(id=task_id)
 
 
 def drop(task_ids: Sequence[str]) -> None:

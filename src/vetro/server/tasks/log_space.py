@@ -20,12 +20,15 @@ _READ = ("report", "log")
 class LogSpace:
     """Belongs to one journal; call it in the transaction that writes the notes."""
 
-    def __init__(self, task_id: str) -> None:
+    def __init__(self, task_id: str, row: Task | None = None) -> None:
         self._task_id = task_id
+        self._row = row
 
     @cached_property
     def owner(self) -> Mapping[str, str]:
         """See `reports.owner_of`."""
+        if self._row is not None:
+            return {"project_id": self._row.project_id, "environment_id": self._row.environment_id}
         return reports.owner_of(self._task_id)
 
     def kept(self, notes: Sequence[Note]) -> tuple[list[Note], int]:

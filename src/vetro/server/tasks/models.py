@@ -124,7 +124,7 @@ class JournalEntry(models.Model):
     """One effect: intent, then result."""
 
     id = models.BigAutoField(primary_key=True)
-    task = models.ForeignKey(Task, models.CASCADE, related_name="entries")
+    task = models.ForeignKey(Task, models.CASCADE, related_name="entries", db_index=False)
     key = models.TextField()
     kind = models.CharField(max_length=255)
     digest = models.CharField(max_length=64)
@@ -143,7 +143,7 @@ class JournalNote(models.Model):
     """One effect that nobody waits for: a report, a log line, statistics."""
 
     id = models.BigAutoField(primary_key=True)
-    task = models.ForeignKey(Task, models.CASCADE, related_name="notes")
+    task = models.ForeignKey(Task, models.CASCADE, related_name="notes", db_index=False)
     key = models.TextField()
     kind = models.CharField(max_length=255)
     args = EncryptedJSON()

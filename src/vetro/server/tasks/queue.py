@@ -99,8 +99,7 @@ def enqueue(
         label=label_of(config(), kind, environment) if label is None else label,
     )
     task.save(force_insert=True)
-    first_report(task)
-    reports.tell(task)
+    reports.tell(task, first_report(task))
     wake(task)
     return task
 

@@ -18,6 +18,8 @@ from vetro.server.secrets.encryption import dumps
 from vetro.server.tasks.long_lines import parts_of, shortened
 from vetro.server.tasks.models import Event, Report, ReportPart, Task
 
+#: Kind and data of an event.
+Told = tuple[str, Mapping[str, Any]]
 LEVELS = ("info", "warning", "error")
 _OF_LOG = {"warning": "warning", "error": "error", "critical": "error"}
 
@@ -104,8 +106,12 @@ def add(
     entity_id: str = "",
     details: Any = None,
     kind: str = "report",
+    events: list[Told] | None = None,
 ) -> bool:
-    """A line of the service itself under the name ``key``, with its event; whether it is new: else nothing is done."""
+    """A line of the service itself under the name ``key``, with its event; whether it is new: else nothing is done.
+
+    ``events`` gets the event instead, for who has more to tell in the same transaction (`tell`).
+    """
     text, details, whole = shortened(text, details)
     told: dict[str, Any] = encode_messages({"text": text})
     if TEXTS in told:
@@ -124,8 +130,11 @@ def add(
     new = _store([row]) > 0
     if new and whole is not None:
         _store_parts(row.id, whole)
-    if new:
-        tell(task, "report", {"kind": kind, "level": level})
+    event = ("report", {"kind": kind, "level": level})
+    if new and events is not None:
+        events.append(event)
+    elif new:
+        _tell(task, [event])
     return new
 
 
@@ -142,12 +151,12 @@ def _store(rows: Sequence[Report]) -> int:
     return insert_rows(Report._meta.db_table, columns, values, new=True)
 
 
-def tell(task: Task, kind: str = "task", data: Mapping[str, Any] | None = None) -> None:
-    """An event about a task; ``data`` is its state without."""
-    Event.objects.create(
-        project_id=task.project_id,
-        environment_id=task.environment_id,
-        task_id=task.id,
-        kind=kind,
-        data=dict(data) if data is not None else {"state": task.state, "kind": task.kind},
-    )
+def tell(task: Task, before: Sequence[Told] = (), data: Mapping[str, Any] | None = None) -> None:
+    """An event about a task, after these; ``data`` is its state without."""
+    _tell(task, [*before, ("task", data if data is not None else {"state": task.state, "kind": task.kind})])
+
+
+def _tell(task: Task, events: Sequence[Told]) -> None:
+    columns = ("project_id", "environment_id", "task_id", "kind", "data")
+    rows = [(task.project_id, task.environment_id, task.id, kind, json.dumps(data)) for kind, data in events]
+    insert_rows(Event._meta.db_table, columns, rows, now="at")

@@ -38,7 +38,7 @@ from vetro.server.tasks.claim import Lease
 from vetro.server.tasks.compilation import Compilation
 from vetro.server.tasks.completion import break_off, finish
 from vetro.server.tasks.errors import BegunTooOften, InternalFailure
-from vetro.server.tasks.journal import DbJournal
+from vetro.server.tasks.journal import DbJournal, with_journal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
 from vetro.server.tasks.script_output import OutputLog
@@ -237,7 +237,7 @@ class TaskRunner:
     def _finish(self, lease: Lease, outcome: Outcome, methods: list[Any]) -> Outcome:
         """Writes the end. What cannot be written is tried again a few times, as all that fails around a task."""
         try:
-            finish(lease.task_id, outcome, lease.hold, methods)
+            finish(lease.held, outcome, methods)
             return outcome
         except Exception as error:
             if _outage(error):
@@ -246,7 +246,7 @@ class TaskRunner:
         task = Task.objects.get(id=lease.task_id)
         failed = self._internal_failure(task, DbJournal(task.id, lease.hold), lease, refused)
         try:
-            finish(task.id, failed, lease.hold)
+            finish(lease.held, failed)
         except Exception as error:
             if _outage(error):
                 raise
@@ -255,8 +255,8 @@ class TaskRunner:
         return failed
 
     def _outcome(self, lease: Lease, methods: list[Any]) -> Outcome:
-        task = Task.objects.get(id=lease.task_id)
-        journal = DbJournal(task.id, lease.hold)
+        task = with_journal(lease.task_id)
+        journal = DbJournal(task.id, lease.hold, task)
         try:
             if task.attempts > MOST_CLAIMS:
                 return _failed(
@@ -356,6 +356,7 @@ class TaskRunner:
                 still_mine=lambda: lease not in self._lost,
                 step=self._step,
                 spans=traces.enabled(),
+                reports=False,  # people read them in rows of their own
             )
             if task.cancel:
                 worker.cancel(task.cancel)

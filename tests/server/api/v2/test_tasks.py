@@ -198,7 +198,7 @@ def test_a_person_says_what_became_of_an_effect(ann: Any, people: Any, environme
         journal.intent(Entry(key, "workflow", "d", {"name": "pay"}, 1.0))
     journal.end(Ended("needs_person"))
     journal.commit()
-    finish(task, Outcome("needs_person"), lease.hold)
+    finish(lease.held, Outcome("needs_person"))
     address = f"/v2/tasks/{task}"
     shown = ann.get(address).json()
     assert (shown["state"], shown["final"]) == ("needs_person", False)

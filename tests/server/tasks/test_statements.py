@@ -1,0 +1,75 @@
+"""How many statements a trivial deployment and each of its effects take: counted, so whatever the machine does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.server.tasks import shop
+from vetro.engine.worker import run as worker_run
+
+pytestmark = [pytest.mark.database, pytest.mark.django_db]
+
+#: One effect that waits besides what it is asked for, and two reports.
+TRIVIAL = """\
+Name: Shop
+Namespaces: {=: test, std: io.murano}
+Extends: std:Application
+Properties:
+  title: {Contract: $.string().notNull()}
+  pauses: {Contract: $.int().notNull(), Default: 0}
+Methods:
+  deploy:
+    Body:
+      - $.find(std:Environment).reporter.report($this, 'deploying')
+      - For: number
+        In: range($.pauses)
+        Do: sleep(0)
+      - $.find(std:Environment).reporter.report($this, 'deployed')
+"""
+
+
+@pytest.fixture(autouse=True)
+def together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody waits for is committed with the next commit, however slow the machine is."""
+    monkeypatch.setattr(worker_run, "_IDLE", 600.0)
+    monkeypatch.setattr(worker_run, "_BEGIN", 600.0)
+
+
+Counted = Callable[..., tuple[int, int, str]]
+
+
+@pytest.fixture
+def counted(ann: Any, drain: Callable[..., int]) -> Counted:
+    """Deploys another environment: the worker's statements, its transactions (here savepoints), and what it asked."""
+    package = shop.add_package(ann.caller, shop.archive({"Classes/Shop.yaml": TRIVIAL}))
+
+    def count(name: str, **properties: Any) -> tuple[int, int, str]:
+        task = shop.deploy(ann.caller, shop.add_environment(ann.caller, name), package, **properties)
+        with CaptureQueriesContext(connection) as done:
+            assert drain() == 1
+        task.refresh_from_db()
+        assert task.state == "done"
+        texts = [query["sql"] for query in done.captured_queries]
+        words = Counter(text.split()[0] for text in texts)
+        marks = ("SAVEPOINT", "RELEASE", "BEGIN", "COMMIT")
+        return len(texts) - sum(words[word] for word in marks), words["SAVEPOINT"], "\n".join(texts)
+
+    return count
+
+
+def test_a_trivial_deployment_takes_few_statements_and_commits(counted: Counted) -> None:
+    counted("first")
+    statements, commits, texts = counted("second")
+    assert statements <= 40 and commits <= 4, texts
+
+
+def test_a_further_effect_takes_one_commit_of_three_statements(counted: Counted) -> None:
+    few, commits, _ = counted("few", pauses=1)
+    more, later, texts = counted("more", pauses=6)
+    assert later - commits <= 5 and more - few <= 15, texts
