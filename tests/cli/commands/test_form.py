@@ -108,7 +108,7 @@ def test_interrupted_in_a_terminal_and_gone_on_with(place: Place) -> None:
         child.sendline("5")
         child.expect("Loud \\[y/N\\]: ")
         child.sendline("y")
-        child.expect("Secret: ")
+        child.expect("Secret \\[\\+ makes one up\\]: ")
         child.sendline("Str0ng!pass")
         child.expect("Secret, again: ")
         child.sendline("Str0ng!pass")

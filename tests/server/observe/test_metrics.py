@@ -89,6 +89,23 @@ def test_processes_of_one_service_are_added_up(tmp_path: Path) -> None:
     assert b'vetro_requests_total{api="v1",method="GET",route="/r",status="200"} 2.0' in shown.stdout
 
 
+def test_files_have_no_holes_where_a_full_disk_would_end_the_process(tmp_path: Path) -> None:
+    """A write into a hole of a mapped file, with no room for it, is SIGBUS."""
+    code = """
+from vetro.server.observe import metrics
+for number in range(300):
+    metrics.request_answered("v1", "GET", f"/a/long/route/with/{number}/and/more/of/it", 200, 0.01)
+metrics.task_ended("deploy", "done", 1.0)
+"""
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name.partition("_")[0] for file in files] == ["counter", "histogram"]
+    for file in files:
+        found = file.stat()
+        assert found.st_size == metrics.ROOM and found.st_blocks * 512 >= found.st_size, file
+
+
 def test_a_worker_says_of_all_kinds_that_none_has_ended() -> None:
     code = """if True:
         from prometheus_client import REGISTRY

@@ -142,4 +142,4 @@ def test_many_histories(market: Market, monkeypatch: pytest.MonkeyPatch) -> None
             transaction.savepoint_rollback(sid)
         monkeypatch.undo()
     print(ends)
-    assert min(ends.values()) > 50
+    assert min(ends.values()) > 30  # both ends are reached again and again

@@ -7,10 +7,12 @@ database.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -33,9 +35,29 @@ _task_seconds = Histogram(
     ["kind"],
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600),
 )
+#: Bytes that a process's file of each type of metrics has from the start.
+ROOM: Final = 256 << 10
+#: The process that has such files.
+_allocated = 0
 #: Looking up children of a metric costs more than counting does.
 _counters: dict[tuple[str, str, str, int], Any] = {}
 _timers: dict[str, Any] = {}
+
+
+def _allocate() -> None:
+    """Gives the files of this process their room before a metric is written.
+
+    They are mapped into its memory, and prometheus_client makes them with holes: the kernel would kill whoever writes
+    into one while the disk is full.
+    """
+    global _allocated
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if folder is None or _allocated == os.getpid():
+        return
+    _allocated = os.getpid()
+    for type_ in ("counter", "histogram"):
+        with contextlib.suppress(OSError), Path(folder, f"{type_}_{os.getpid()}.db").open("ab") as file:
+            os.posix_fallocate(file.fileno(), 0, ROOM)
 
 
 def request_answered(api: str, method: str, route: str, status: int, seconds: float) -> None:
@@ -43,6 +65,7 @@ def request_answered(api: str, method: str, route: str, status: int, seconds: fl
     key = (api, method, route, status)
     counter = _counters.get(key)
     if counter is None:
+        _allocate()
         shown = method if method in _METHODS else "other"
         counter = _counters[key] = _requests.labels(api, shown, route, str(status))
     counter.inc()
@@ -54,6 +77,7 @@ def request_answered(api: str, method: str, route: str, status: int, seconds: fl
 
 def task_kinds(kinds: Iterable[str], states: Iterable[str]) -> None:
     """Says of all kinds of tasks that none has ended yet: else the first one would not count as a rise."""
+    _allocate()
     for kind, state in product(kinds, states):
         _task_seconds.labels(kind)
         _tasks.labels(kind, state)
@@ -61,6 +85,7 @@ def task_kinds(kinds: Iterable[str], states: Iterable[str]) -> None:
 
 def task_ended(kind: str, state: str, seconds: float | None) -> None:
     """Counts one task; called by the worker that ended it. ``seconds``: from its start, None if it never began."""
+    _allocate()
     _tasks.labels(kind, state).inc()
     if seconds is not None:
         _task_seconds.labels(kind).observe(seconds)
