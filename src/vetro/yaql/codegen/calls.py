@@ -1,7 +1,7 @@
 """Calls: library functions resolved at compile time, pipelines fused into comprehensions.
 
 A call site is resolved once per *shape* (name, style, number of positional arguments, keyword names) into a `Plan`
-(`vetro.yaql.resolve.overloads`), which says which arguments are lazy and offers one Python function for the whole
+(`vetro.yaql.resolve.dispatchers`), which says which arguments are lazy and offers one Python function for the whole
 shape.
 """
 
