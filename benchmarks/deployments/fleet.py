@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.deployments.clocks import process_seconds
-from vetro.cli.client_local import open_local
+from vetro.cli.client.local_workspace import open_local
 from vetro.clouds.overview import clean
 from vetro.engine.host.forker import HostForker
 from vetro.engine.host.process import HostProcess

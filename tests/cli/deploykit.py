@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from tests.cli.conftest import write_package
 from tests.support.distribution import install
 from vetro.cli.client import find
-from vetro.cli.client_local import open_local
+from vetro.cli.client.local_workspace import open_local
 from vetro.cli.main import main
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.store import RecordedPlan

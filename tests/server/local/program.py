@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vetro.cli.client_local import open_local
+from vetro.cli.client.local_workspace import open_local
 
 if TYPE_CHECKING:
     from vetro.cli.client.local import LocalClient

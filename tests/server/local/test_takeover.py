@@ -23,7 +23,7 @@ OLD = Path(__file__).parent / "workspace-0.1.zip"
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from vetro.cli.client_local import open_local
+from vetro.cli.client.local_workspace import open_local
 
 {about}
 

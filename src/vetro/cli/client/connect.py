@@ -30,10 +30,10 @@ def server(
 def open_local(
     workspace: str | None, *, scratch: bool = False, tasks: bool = False
 ) -> AbstractContextManager[LocalClient]:
-    """Opens a workspace of this machine; see `vetro.cli.client_local.open_local`."""
-    from vetro.cli import client_local  # the service: commands about a server do not wait for it
+    """Opens a workspace of this machine; see `vetro.cli.client.local_workspace.open_local`."""
+    from vetro.cli.client import local_workspace  # the service: commands about a server do not wait for it
 
-    return client_local.open_local(workspace, scratch=scratch, tasks=tasks)
+    return local_workspace.open_local(workspace, scratch=scratch, tasks=tasks)
 
 
 def is_local(client: Client) -> TypeIs[LocalClient]:

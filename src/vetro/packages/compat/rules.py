@@ -23,11 +23,11 @@ from vetro.muranopl.declarations.tree import (
 )
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.expressions import Expression, ListTemplate, Literal, MapTemplate
+from vetro.packages.compat.contract_comparison import Pair, Verdict
 from vetro.packages.compat.contract_keys import contract_key
 from vetro.packages.compat.execution import Side, runs_alone
 from vetro.packages.compat.findings import Finding, Level, shown
 from vetro.packages.compat.predicates import key
-from vetro.packages.compat.relation import Pair, Verdict
 from vetro.packages.compat.templates import TEMPLATE_PROPERTIES, both_templates, parameter_pairs
 from vetro.packages.compat.time_limits import TimeLimits
 from vetro.packages.version_steps import is_due, renames

@@ -10,8 +10,8 @@ import pytest
 
 from tests.packages.compat.pairs import ALONE, Written, sides
 from tests.support.fuzzing import EVERYTHING
+from vetro.packages.compat.contract_comparison import Pair, Relation, Verdict
 from vetro.packages.compat.findings import shown
-from vetro.packages.compat.relation import Pair, Relation, Verdict
 
 
 def related(old: str, new: str) -> Relation:
