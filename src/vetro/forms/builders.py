@@ -1,4 +1,4 @@
-"""Model builders: other ways to begin a form (seed 001, "Model builders"), and forms of actions.
+"""Model builders: other ways to begin a form, and forms of actions.
 
 A builder is listed as "start from"; it has a form of its own. The caller runs it in a task process (kind ``builder``)
 with `builder_arguments` and loads what it returns into the class form with `built`.

@@ -1,4 +1,4 @@
-"""``context`` schemas: what a class demands of the objects it refers to, and of theirs (seed 001).
+"""``context`` schemas: what a class demands of the objects it refers to, and of theirs (SEMANTICS 17.3).
 
 They come from checks such as ``$.class(Host).check($.size > 7)`` and are inherited downwards: an object must meet the
 contexts of every reference that leads to it. A new object's form is narrowed by them at once (`generated`); here they

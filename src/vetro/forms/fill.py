@@ -1,4 +1,4 @@
-"""Object model -> filled-in form (seed 001): every value at its field, nested objects as forms in the form.
+"""Object model -> filled-in form: every value at its field, nested objects as forms in the form.
 
 A class is described when an object of it is there, so a form never unfolds further than its values. In a filled-in
 form the `sections` of a list hold its items (fields named ``0``, ``1``…), those of a map additionally a section

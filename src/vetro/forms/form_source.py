@@ -1,6 +1,6 @@
 """Which form is opened: the definition of the package or the one generated from the class.
 
-Adding: the definition where the package has one, else the class; the class form is one click away (seed 001, workflow).
+Adding: the definition where the package has one, else the class; the class form is one click away.
 Editing: the same, the definition with its kept answers as long as the stored object is still what these answers
 produced: a deployment adds defaults and Out values, which changes nothing; anything else does, and leaves the class.
 """

@@ -70,7 +70,7 @@ def made_by(schema: Schema) -> dict[str, Any]:
 def sections_of(
     schema: Schema, *, excluded: Sequence[str] = (), contexts: Sequence[Schema] = ()
 ) -> tuple[Section, ...]:
-    """The fields of a class or method in their sections and order (seed 001, "UI hints").
+    """The fields of a class or method in their sections and order (SEMANTICS 17.4).
 
     Within a section: by position, then those without one as they are declared, inherited ones first.
     """

@@ -1,8 +1,8 @@
 """The form model: pages of sections of fields, as plain immutable data that any client can show.
 
-Makers of forms: `vetro.forms.dynamic` (UI definitions, seed 000) and `vetro.forms.generated` (classes and methods,
-seed 001). Readers: the pages, the API (`as_json`), the command line. A form holds no code: what has to be computed
-again when an answer changes is computed by its maker, which then gives a new form.
+Makers of forms: `vetro.forms.dynamic` (UI definitions) and `vetro.forms.generated` (classes and methods).
+Readers: the pages, the API (`as_json`), the command line. A form holds no code: what has to be computed again when an
+answer changes is computed by its maker, which then gives a new form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON Schema of classes and methods (seed 001; SEMANTICS 17), in draft-04 as the v1 API has it.
+"""JSON Schema of classes and methods (SEMANTICS 17), in draft-04 as the v1 API has it.
 
 Made from declarations and contract trees directly: no contract is run. What needs the running engine comes in through
 two functions: `Hints` gives attached meta objects, `EvaluateIn` the value of an expression that does not use ``$``
@@ -163,7 +163,7 @@ class _Maker:
         return schema
 
     def is_builder(self, method: MethodLike) -> bool:
-        """Public, static, marked with an enabled ModelBuilder (seed 001, "Model builders")."""
+        """Public, static, marked with an enabled ModelBuilder (SEMANTICS 17)."""
         decl = method.decl
         if decl is None or decl.usage is not MethodUsage.STATIC or not decl.public:
             return False

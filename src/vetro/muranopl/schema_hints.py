@@ -1,4 +1,4 @@
-"""Meta objects that tell how a form looks -> schema keywords (seed 001, "UI hints"; SEMANTICS 17.4)."""
+"""Meta objects that tell how a form looks -> schema keywords (SEMANTICS 17.4)."""
 
 from __future__ import annotations
 

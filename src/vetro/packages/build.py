@@ -89,7 +89,7 @@ def build_tree(
     """Writes one archive ``<name>.<version>.zip`` to ``out`` for every package in ``dirs``.
 
     A folder with a manifest is one package. Below other folders packages are looked for: of a versioned tree
-    (``App/1.0.0``, ``App/dev``; seed 004) each released folder is built, and ``dev`` only with ``dev`` (or when it is
+    (``App/1.0.0``, ``App/dev``) each released folder is built, and ``dev`` only with ``dev`` (or when it is
     named itself). Everything is checked before the first file is written. Raises `BuildError`; also when a folder is
     named after another version than its manifest says, and when two folders give the same package and version.
     """

@@ -1,4 +1,4 @@
-"""Which class reads a package: formats by name and SemVer version (seed 003; PACKAGES 3, 7).
+"""Which class reads a package: formats by name and SemVer version (PACKAGES 3, 7).
 
 MuranoPL is built in; other formats come from installed distributions and are looked for only when a package needs one.
 """

@@ -1,4 +1,4 @@
-"""The interface of package formats (seed 003; PACKAGES 7).
+"""The interface of package formats (PACKAGES 7).
 
 A distribution registers a class under the entry point group ``io.murano.plugins.packages`` with the name
 ``<Format name>/<Version>``. For each package of that format the class is called with ``(format_name, runtime_version,

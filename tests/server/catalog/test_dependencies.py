@@ -58,7 +58,7 @@ def test_headers_of_a_model(ann: Any, shelf: Any) -> None:
         }
     }
     found = packages_for_model(ann.caller, model)
-    # 1.0.9 is not there: the latest 1.0 takes its place (seed 004).
+    # 1.0.9 is not there: the latest 1.0 takes its place.
     assert chosen(found) == [
         "com.example.App 1.0.0", "com.example.Base 1.4.0", "com.example.Base 2.0.0", "com.example.Lib 1.0.0",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Import: all or nothing, checked, with the rules of seed 004."""
+"""Import: all or nothing, and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Default networks by configuration (seed 000; API.md 5)."""
+"""Default networks by configuration (API.md 5)."""
 
 from __future__ import annotations
 

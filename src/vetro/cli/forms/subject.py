@@ -70,7 +70,7 @@ def subject_of(
     package, class_name = _wanted(named, wanted)
     if package is None:
         return Subject(None, class_name)
-    # The definition belongs to the class that is named like its package (seed 000).
+    # The definition belongs to the class that is named like its package.
     text = package.ui if class_name in (None, package.name) else None
     return Subject(package, class_name, text, f"{out.shown(package.location)}/UI/ui.yaml")
 

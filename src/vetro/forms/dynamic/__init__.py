@@ -1,4 +1,4 @@
-"""UI definitions (DYNAMIC_UI, seed 000): the hand-written forms of packages.
+"""UI definitions (DYNAMIC_UI): the hand-written forms of packages.
 
     definition = load(text, "UI/ui.yaml")            # raises DefinitionError with line and column
     wizard = Wizard(definition, Surroundings(Package(fqn, name, version), cloud, catalog, …))

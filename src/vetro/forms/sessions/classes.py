@@ -1,4 +1,4 @@
-"""`ClassFormSession`: the form of a class being filled in, for a new object or one that is there (seed 001)."""
+"""`ClassFormSession`: the form of a class being filled in, for a new object or one that is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``check()`` predicates -> JSON Schema keywords (seed 001, "Schema generation"; SEMANTICS 17.3).
+"""``check()`` predicates -> JSON Schema keywords (SEMANTICS 17.3).
 
 A predicate is split at ``and``; each part that compares the value, its length or a property of it with something
 constant becomes keywords, every other part is left out: a schema may accept more than the contract, never less.

@@ -105,7 +105,7 @@ class TypeRegistry:
         return self.in_package(found, name)
 
     def for_header(self, name: str, version: str | None = None, package: str | None = None) -> MuranoType:
-        """The class of an object header (seed 004)."""
+        """The class of an object header."""
         return self.in_package(self.session.resolver.for_header(name, version, package), name)
 
     def core(self, name: str) -> MuranoType:

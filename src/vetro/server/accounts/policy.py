@@ -28,7 +28,7 @@ _LOOK = 1.0
 
 
 def enforce(caller: Caller, rule: str) -> None:
-    """Raises `Forbidden` when the rule does not let the caller; for ``get_schema`` `NotSignedIn` (seed 001)."""
+    """Raises `Forbidden` when the rule does not let the caller; for ``get_schema`` `NotSignedIn` (API.md)."""
     if not allows(caller, rule):
         kind = NotSignedIn if rule == "get_schema" else Forbidden
         roles = ", ".join(sorted(caller.roles)) or "without a role"

@@ -1,4 +1,4 @@
-"""What an import meets: names that are taken, names that are reserved, versions that cannot change (seed 004)."""
+"""What an import meets: names that are taken, names that are reserved, versions that cannot change."""
 
 from __future__ import annotations
 

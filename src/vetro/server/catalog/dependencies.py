@@ -1,4 +1,4 @@
-"""Which packages a task needs: what its classes belong to and everything these require, in versions by seed 004.
+"""Which packages a task needs: what its classes belong to and everything these require (SEMANTICS 3).
 
 The engine chooses again among what it is given, by the same rules (`vetro.muranopl.package_resolver`); here it is made
 sure that it finds them all, and that versions of earlier deployments are among them.

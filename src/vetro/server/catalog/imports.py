@@ -1,4 +1,4 @@
-"""Import of packages: one archive, several, a bundle; all of them or none (seed 004; API.md 3, Upload)."""
+"""Import of packages: one archive, several, a bundle; all of them or none (API.md 3, Upload)."""
 
 from __future__ import annotations
 

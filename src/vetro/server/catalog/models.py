@@ -1,4 +1,4 @@
-"""Tables of the catalog (API.md 3, 4; seed 004)."""
+"""Tables of the catalog (API.md 3, 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements between packages of the catalog: met at import, kept when something is taken away (seed 004)."""
+"""Requirements between packages of the catalog: met at import, kept when something is taken away."""
 
 from __future__ import annotations
 

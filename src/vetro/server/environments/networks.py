@@ -1,4 +1,4 @@
-"""Default networks of new environments, from the settings of group ``networking`` (API.md 5; seed 000).
+"""Default networks of new environments, from the settings of group ``networking`` (API.md 5).
 
 ``networking.config_file`` holds ``{environment: OBJECT or null, flat: OBJECT or null}``. In every text ``%ENV%``
 stands for the environment's name; each object gets a fresh id.

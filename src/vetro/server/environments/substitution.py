@@ -1,4 +1,4 @@
-"""Migrations of what gets another version than it names, since that one is not there any more (seed 004).
+"""Migrations of what gets another version than it names, since that one is not there any more.
 
 Loading puts another version of the same major in the place of one that is gone. Where that one has renames or
 migrations for the way between them, they run before: when an environment is imported, and before each deployment and

@@ -1,7 +1,7 @@
 """What somebody wants a form for: an object of a package or class, one that is there, an action, a static action.
 
-Each function looks at the catalog and the draft, and says what the form is about and which forms there are (seed 001,
-"Workflow"). They raise `NotFound`, `Invalid`, `Forbidden`, and `FormFailed` for classes that cannot be read.
+Each function looks at the catalog and the draft, and says what the form is about and which forms there are.
+They raise `NotFound`, `Invalid`, `Forbidden`, and `FormFailed` for classes that cannot be read.
 """
 
 from __future__ import annotations

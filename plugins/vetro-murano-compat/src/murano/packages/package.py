@@ -1,4 +1,4 @@
-"""The base classes of package-type plug-ins under the name that seed 003 gives them."""
+"""The base classes of package-type plug-ins under the name that plug-ins of Murano import."""
 
 from vetro.packages.plugin import Package, PackageBase
 

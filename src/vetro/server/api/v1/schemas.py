@@ -1,4 +1,4 @@
-"""JSON schemas of classes and their methods (API.md 10, seed 001): draft-04, remembered by content of the packages."""
+"""JSON schemas of classes and their methods (API.md 10): draft-04, remembered by content of the packages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def method_schemas(call: Call, class_name: str, methods: str) -> Any:
 def _answer(call: Call, class_name: str, methods: list[str] | None) -> Raw:
     try:
         enforce(call.caller, "get_schema")
-    except Forbidden as error:  # seed 001 wants 401 here
+    except Forbidden as error:  # 401 here (API.md)
         raise NotSignedIn(error.message) from None
     query = call.query
     meant = class_names.find(call.caller, class_name, query.get("classVersion"), query.get("packageName"))
