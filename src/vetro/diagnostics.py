@@ -6,6 +6,8 @@ found by, the values stay what they are, and messages among them are translated 
 (`vetro.server.language.translated`). Through JSON a message goes as its English text with its data beside it
 (`encode_messages`, `decode_messages`).
 
+`AuthorText`: a text of a package's author, with what the package itself says in other languages.
+
 `Diagnostic`: one thing that was found, with such a text.
 """
 
@@ -64,10 +66,7 @@ class Text(str):
 
     def edited(self, edit: Callable[[str], str]) -> str:
         """``edit`` done to the values; a plain text where it would change more than these."""
-        values = {
-            name: value.edited(edit) if isinstance(value, Text) else edit(value) if isinstance(value, str) else value
-            for name, value in self.values.items()
-        }
+        values = {name: edited(value, edit) if isinstance(value, str) else value for name, value in self.values.items()}
         made, wanted = Text(self.template, **values), edit(str.__str__(self))
         return made if made == wanted else wanted
 
@@ -76,19 +75,49 @@ def _made(template: str, values: Mapping[str, Any]) -> Text:
     return Text(template, **values)
 
 
+class AuthorText(str):
+    """What the author of a package wrote, with its ``translations``: language -> text.
+
+    It is data from its first letter to its last: no braces in it are places of anything.
+    """
+
+    __slots__ = ("translations",)
+
+    translations: Mapping[str, str]
+
+    def __new__(cls, text: str, translations: Mapping[str, str]) -> AuthorText:
+        made = str.__new__(cls, text)
+        made.translations = translations
+        return made
+
+    def __str__(self) -> AuthorText:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AuthorText, (str.__str__(self), dict(self.translations))
+
+    def changed(self, edit: Callable[[str], str]) -> AuthorText:
+        """``edit`` done to the text and to its translations."""
+        return AuthorText(edit(str.__str__(self)), {key: edit(text) for key, text in self.translations.items()})
+
+
 #: Classes of values that are kept; of others the text is.
-_AS_IS: Final = frozenset({str, int, float, bool, type(None), Text})
+_AS_IS: Final = frozenset({str, int, float, bool, type(None), Text, AuthorText})
 
 
 def edited(text: str, edit: Callable[[str], str]) -> str:
     """``edit`` done to a text; of a message to its values, so that it stays one where that gives the same."""
-    return text.edited(edit) if isinstance(text, Text) else edit(text)
+    if isinstance(text, Text):
+        return text.edited(edit)
+    return text.changed(edit) if isinstance(text, AuthorText) else edit(text)
 
 
 def sentence(text: str) -> str:
     """The text with a capital letter at its beginning and a full stop at its end."""
     if isinstance(text, Text):
         return text.sentence()
+    if isinstance(text, AuthorText):
+        return text.changed(sentence)
     return _capital(text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
@@ -148,7 +177,7 @@ class Diagnostic:
 def encode_messages(data: Any) -> Any:
     """Plain data with the messages in it as texts. Mappings have what these are made of as ``texts`` beside them:
     key -> ``{template, values}``, and for a list of messages a list of these. The same object where there are none."""
-    if isinstance(data, Text):
+    if isinstance(data, (Text, AuthorText)):
         return str.__str__(data)
     if isinstance(data, Mapping):
         made = {key: encode_messages(value) for key, value in data.items()}
@@ -164,11 +193,23 @@ def encode_messages(data: Any) -> Any:
 
 def _told(value: Any) -> Any:
     if isinstance(value, Text):
-        values = {name: _told(item) if isinstance(item, Text) else item for name, item in value.values.items()}
+        values = {name: _told(item) or item for name, item in value.values.items()}
         return {"template": value.template, "values": values}
-    if isinstance(value, (list, tuple)) and any(isinstance(item, Text) for item in value):
-        return [_told(item) if isinstance(item, Text) else None for item in value]
+    if isinstance(value, AuthorText):
+        return {"text": str.__str__(value), "translations": dict(value.translations)}
+    if isinstance(value, (list, tuple)):
+        told = [_told(item) if isinstance(item, (Text, AuthorText)) else None for item in value]
+        return told if any(told) else None
     return None
+
+
+def plain(data: Any) -> Any:
+    """Plain data with nothing but texts where messages are: for programs that take no classes of ours."""
+    if isinstance(data, (Text, AuthorText)):
+        return str.__str__(data)
+    if isinstance(data, Mapping):
+        return {key: plain(value) for key, value in data.items()}
+    return [plain(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
 def decode_messages(data: Any) -> Any:
@@ -194,10 +235,12 @@ def _restored(text: Any, told: Any) -> Any:
     return found if found == text else None
 
 
-def _message(told: Any, longest: int, depth: int) -> Text | None:
+def _message(told: Any, longest: int, depth: int) -> Text | AuthorText | None:
     """The message of this data, which anybody may have written; None where there is none of so many characters."""
     if not isinstance(told, Mapping) or depth > _DEEPEST:
         return None
+    if "translations" in told:
+        return _authored(told, longest)
     template, values = told.get("template"), told.get("values")
     if not isinstance(template, str) or not isinstance(values, Mapping):
         return None
@@ -214,3 +257,12 @@ def _message(told: Any, longest: int, depth: int) -> Text | None:
         return Text(template, **kept)
     except (KeyError, ValueError, TypeError):
         return None
+
+
+def _authored(told: Mapping[str, Any], longest: int) -> AuthorText | None:
+    text, translations = told.get("text"), told["translations"]
+    if not isinstance(text, str) or len(text) > longest or not isinstance(translations, Mapping):
+        return None
+    if not all(isinstance(part, str) for pair in translations.items() for part in pair):
+        return None
+    return AuthorText(text, dict(translations))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from vetro.diagnostics import Diagnostic, Text
+from vetro.diagnostics import Diagnostic, Text, plain
 from vetro.forms.catalog import DescribedClass, Describer, all_fields
 from vetro.forms.contexts import Contexts
 from vetro.forms.fill import DEEPEST, class_in
@@ -58,7 +58,7 @@ class Validator:
 def compiled(schema: Schema) -> jsonschema_rs.Draft202012Validator:
     """A validator for a schema of ours: patterns are bounded, nothing is fetched."""
     return jsonschema_rs.Draft202012Validator(
-        dict(schema), pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS), offline=True
+        plain(schema), pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=_BACKTRACKS), offline=True
     )
 
 

@@ -81,9 +81,15 @@ def _reachable(answers: Any, place: str, steps: Sequence[str]) -> str:
 
 def told(message: str) -> str:
     """A contract's message for people: without its place, as a sentence."""
-    text = unplaced(message)
-    while (place := _PLACE.match(text)) is not None and place.end() < len(text):
-        text = text[place.end() :]
+    text = bare(message)
     if _NO_VALUE.fullmatch(text):
         return Text("Enter a value.")
     return sentence(text)
+
+
+def bare(message: str) -> str:
+    """A contract's message without its place: as its author wrote it, where it is one of an author."""
+    text = unplaced(message)
+    while (place := _PLACE.match(text)) is not None and place.end() < len(text):
+        text = text[place.end() :]
+    return text

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from vetro.forms.keywords import Schema, flat
 from vetro.forms.model import Choice, Field, Kind, Picker, Section
-from vetro.forms.titles import title_of
 from vetro.forms.values import json_type
 from vetro.forms.vocabulary import patterns_of
 from vetro.model.paths import is_list
+from vetro.model.titles import title_of
 
 #: Types that a schema without ``type`` allows.
 _EVERY: Final = ("null", "boolean", "number", "string", "array", "object")
@@ -110,8 +110,9 @@ def _constraints(facts: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
 
 def _choices(facts: Mapping[str, Any], types: Sequence[str]) -> tuple[Choice, ...]:
     """Choices of the right type; null is no choice but "not set"."""
+    texts = facts.get("choiceTexts", {})
     return tuple(
-        Choice(value, value if isinstance(value, str) else _label(value))
+        Choice(value, texts.get(value, value) if isinstance(value, str) else _label(value))
         for value in facts["enum"]
         if value is not None and _of_type(value, types)
     )

@@ -21,7 +21,7 @@ from typing import Any
 
 from django.utils.translation import get_language, override
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import AuthorText, Text
 
 SOURCE = Path(__file__).parent / "locale"
 _LINE = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d)\])?\s+)?(".*")')
@@ -117,11 +117,23 @@ def _table(column: Iterable[bytes], texts: bytes, start: int) -> tuple[bytes, by
 
 
 def translated(text: str | None) -> str:
-    """A `Text` in the language of the page, with those in it. Other texts stay as they are; empty for None."""
+    """A `Text` or an `AuthorText` in the language of the page, with those in it. Other texts stay as they are; empty
+    for None."""
+    language = _language()
+    if isinstance(text, AuthorText):
+        return _of_author(text, language)
     if not isinstance(text, Text):
         return text or ""
-    entries = _entries((get_language() or "en").partition("-")[0])
-    return str.__str__(text) if entries is None else _translated(text, entries)
+    entries = _entries(language)
+    return str.__str__(text) if entries is None else _translated(text, entries, language)
+
+
+def _language() -> str:
+    return (get_language() or "en").partition("-")[0]
+
+
+def _of_author(text: AuthorText, language: str) -> str:
+    return text.translations.get(language) or str.__str__(text)
 
 
 def translator() -> Callable[[str], str]:
@@ -137,19 +149,23 @@ def translator() -> Callable[[str], str]:
 
 def translated_data(data: Any) -> Any:
     """Plain data with its messages in the language of the reader."""
-    if _entries((get_language() or "en").partition("-")[0]) is None:
+    if _entries(_language()) is None:
         return data
-    if isinstance(data, Text):
+    if isinstance(data, (Text, AuthorText)):
         return translated(data)
     if isinstance(data, Mapping):
         return {key: translated_data(value) for key, value in data.items()}
     return [translated_data(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
-def _translated(text: Text, entries: Mapping[str, str]) -> str:
-    values = {
-        name: _translated(value, entries) if isinstance(value, Text) else value for name, value in text.values.items()
-    }
+def _translated(text: Text, entries: Mapping[str, str], language: str) -> str:
+    values = {}
+    for name, value in text.values.items():
+        if isinstance(value, Text):
+            value = _translated(value, entries, language)
+        elif isinstance(value, AuthorText):
+            value = _of_author(value, language)
+        values[name] = value
     said = entries.get(_key(text.template), text.template).format_map(values)
     # A value of ours that begins a sentence is written for any place in one.
     return said[:1].upper() + said[1:] if text[:1].isupper() or _begins(text) else said

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, NoReturn
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import AuthorText, Text
 from vetro.yaql.errors import CollectionTooLarge, NestingTooDeep
 
 #: Containers that are hashed or compared may be nested this deep; CPython's own hash recurses in C.
@@ -255,7 +255,7 @@ def freeze_deep(value: Any, limit: int | None) -> Any:
             item = todo.pop()
             if item.__class__ in FROZEN or not _lazy(item):
                 # A message is a plain text for package code.
-                done.append(str.__str__(item) if isinstance(item, Text) else item)
+                done.append(str.__str__(item) if isinstance(item, (Text, AuthorText)) else item)
                 continue
             if item.__class__ is dict or item.__class__ is list:
                 quick = _flat(item)

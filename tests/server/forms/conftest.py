@@ -115,7 +115,7 @@ Forms:
 
 
 def archive(**changes: str) -> bytes:
-    """The package; ``changes``: manifest, shop, ui."""
+    """The package; ``changes``: manifest, shop, ui; german: what its texts are in that language."""
     files = {
         "manifest.yaml": changes.get("manifest", MANIFEST),
         "Classes/Shop.yaml": changes.get("shop", SHOP),
@@ -123,6 +123,8 @@ def archive(**changes: str) -> bytes:
     }
     if "UI: " in files["manifest.yaml"]:
         files["UI/ui.yaml"] = changes.get("ui", UI)
+    if "german" in changes:
+        files["locale/de.yaml"] = changes["german"]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as target:
         for path, text in files.items():

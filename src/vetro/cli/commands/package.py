@@ -13,6 +13,10 @@ TABLE: Table = {
         "package_files:reference",
         "Print a page about the classes of packages: properties, methods, contracts, and the comments above them.",
     ),
+    "texts": (
+        "package_files:texts",
+        "Print the texts of a package that can be translated: a file of a language with those that it lacks.",
+    ),
     "diff": (
         "package_diff:command",
         "Say what a new version of a package breaks, with a value for each break, and which number it needs.",

@@ -1,8 +1,9 @@
-"""`vetro package new|build|reference`: packages as folders and archives of this machine."""
+"""`vetro package new|build|reference|texts`: packages as folders and archives of this machine."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
@@ -17,6 +18,8 @@ from vetro.packages.manifest import parse_manifest
 from vetro.packages.paths import MANIFEST
 from vetro.packages.reference import reference as page
 from vetro.packages.scaffold import full_name_of, skeleton
+from vetro.packages.texts import skeleton as skeleton_of
+from vetro.packages.texts import sources, translations
 
 
 @click.command("new")
@@ -163,3 +166,32 @@ def _write(data: bytes, target: str | None) -> None:
     with open(path, "wb") as file:
         file.write(data)
     out.echo(os.path.normpath(path))
+
+
+@click.command("texts")
+@click.argument("path", metavar="PATH")
+@click.option("--language", default="de", show_default=True, metavar="CODE", help="The language to translate into.")
+@click.option("--all", "every", is_flag=True, help="Also texts that forms make of names, which need no translation.")
+@click.option("--check", is_flag=True, help="Print what is missing, and nothing else; fail where there is something.")
+def texts(path: str, language: str, every: bool, check: bool) -> None:
+    """Print the texts of a package that can be translated: a file of a language with those that it lacks.
+
+    PATH is a package folder, an archive, or the name of a standard package. What is printed belongs into
+    locale/CODE.yaml of the package: each text, and after it its translation; those that the file has already keep
+    theirs, the others have none.
+
+    \b
+    Examples:
+      vetro package texts ./com.example.Web --language de > locale/de.yaml
+      vetro package texts ./com.example.Web --check
+    """
+    standard = {package.name: package for package in core_packages()}
+    with out.explained():
+        package = standard.get(path) or load_packages([path])[0]
+        known = translations(package.files).get(language, {})
+        found = [one for one in sources(package) if (every or not one.derived or one.text in known)]
+        missing = [one for one in found if one.text not in known and not one.derived]
+    out.echo(out.shown(skeleton_of(missing if check else found, {} if check else known)).rstrip("\n"))
+    out.note(f"{out.plural(len(missing), 'text')} of {len(found)} without a translation")
+    if check and missing:
+        sys.exit(out.FAILED)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vetro.diagnostics import Diagnostic, Text, decode_messages, encode_messages
+from vetro.forms.author_texts import translated_form, translated_problems
 from vetro.forms.dynamic.definition import BUILT_IN_FORM
 from vetro.forms.model import Form, flaw, flaw_json
 from vetro.forms.placement import problems_in, with_problems
@@ -15,6 +16,7 @@ from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Wo
 from vetro.forms.sessions.review import Earlier
 from vetro.model.paths import at
 from vetro.model.secrets import is_mark
+from vetro.packages.texts import Translations
 
 #: Puts a question to a task process that has read the definition.
 Ask = Callable[[Mapping[str, Any]], Any]
@@ -24,8 +26,8 @@ Check = Callable[[Mapping[str, Any]], Sequence[Diagnostic]]
 
 class DefinitionFormSession(FormSession):
     """``about`` as in `vetro.forms.queries`. ``stored``: the object that is edited, with ``left``: the state of the
-    wizard that made it. The work is ``{state, typed, aside, made, stays, found}``; ``aside`` has what was typed into
-    fields that may be hidden now.
+    wizard that made it; ``texts``: what the package says in other languages. The work is ``{state, typed, aside, made,
+    stays, found}``; ``aside`` has what was typed into fields that may be hidden now.
     """
 
     source = "definition"
@@ -38,12 +40,14 @@ class DefinitionFormSession(FormSession):
         check: Check = lambda model: (),
         stored: Mapping[str, Any] | None = None,
         left: Mapping[str, Any] | None = None,
+        texts: Translations | None = None,
     ) -> None:
         self._ask = ask
         self._about = dict(about)
         self._check = check
         self._stored = stored
         self._left = left
+        self._texts = texts or {}
         #: The form that came with the last answer, so that it need not be asked for again.
         self._shown: tuple[Any, Form] | None = None
 
@@ -74,13 +78,15 @@ class DefinitionFormSession(FormSession):
             form = self._shown[1]
         else:
             aside = _aside(work, due)
-            form = form_of(self._question("show", state=work["state"], page=page, typed=typed, aside=aside)["form"])
+            form = self._form_of(
+                self._question("show", state=work["state"], page=page, typed=typed, aside=aside)["form"]
+            )
         if work.get("found") and due == self.page(work):
             form = with_problems(form, [flaw(**item) for item in decode_messages(work["found"])], due)
         return form
 
     def pages(self, work: Work) -> Form:
-        return form_of(self._question("pages", state=work["state"])["form"])
+        return self._form_of(self._question("pages", state=work["state"])["form"])
 
     def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
         due = self._due(work, page)
@@ -95,7 +101,8 @@ class DefinitionFormSession(FormSession):
     def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
         due = self._due(work, page)
         found = self._question("validate", state=work["state"], page=due, raw=self._typed(work, answers, due))
-        return [flaw(**item) for item in decode_messages(found["problems"])]
+        problems = [flaw(**item) for item in decode_messages(found["problems"])]
+        return translated_problems(problems, self._texts)
 
     def submit(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Turn:
         due = self._due(work, page)
@@ -131,7 +138,7 @@ class DefinitionFormSession(FormSession):
         if self._left is None:
             return None
         state = self._question("start", reopen=self._left)["state"]
-        form = form_of(self._question("pages", state=state)["form"])
+        form = self._form_of(self._question("pages", state=state)["form"])
         before, now = ([step["raw"] or {} for step in one["steps"]] for one in (state, work["state"]))
 
         def changed(page: int, path: str) -> bool:
@@ -173,8 +180,11 @@ class DefinitionFormSession(FormSession):
         return {name: before[name] if is_mark(value) and name in before else value for name, value in answers.items()}
 
     def _kept(self, work: Work, found: Mapping[str, Any]) -> Work:
-        self._shown = (work["state"], form_of(found["form"]))
+        self._shown = (work["state"], self._form_of(found["form"]))
         return work
+
+    def _form_of(self, found: Mapping[str, Any]) -> Form:
+        return translated_form(form_of(found), self._texts)
 
     def _question(self, do: str, **more: Any) -> Any:
         found = self._ask({"do": do, "about": self._about, **more})

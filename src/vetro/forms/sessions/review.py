@@ -18,11 +18,13 @@ NOTHING = "-"
 
 @dataclass(frozen=True, slots=True)
 class ReviewWords:
-    """What answers are called that have no text of their own; ``{name}`` is that of a class."""
+    """What answers are called that have no text of their own, and labels; ``{name}`` is that of a class."""
 
     yes: str = "yes"
     no: str = "no"
     new: str = "new {name}"
+    #: Says the labels of fields and choices in that language.
+    said: Callable[[str], str] = str
 
 
 _ENGLISH: Final = ReviewWords()
@@ -85,7 +87,7 @@ def text_of(field: Field, words: ReviewWords = _ENGLISH) -> str:
     choices = (*field.choices, *(field.picker.existing if field.picker is not None else ()))
     for choice in choices:
         if choice.value == value and type(choice.value) is type(value):
-            return choice.label or NOTHING
+            return words.said(choice.label) or NOTHING
     return _plain(value, words)
 
 
@@ -102,7 +104,8 @@ def _rows(
         for field in section.fields:
             if not field.visible or field.confirms:
                 continue
-            name = f"{label} / {field.label}" if label else field.label
+            own = words.said(field.label)
+            name = f"{label} / {own}" if label else own
             here = path + pointer(field.name)
             inner = list(_rows(field.sections, here, name, words)) if field.answered and not _of_choices(field) else []
             if inner and not field.secret:
@@ -111,8 +114,8 @@ def _rows(
                 yield from inner
             else:
                 text = text_of(field, words)
-                own = field.answered and text != NOTHING and not same(field.value, field.initial)
-                yield name, text, here, own, field.secret
+                other = field.answered and text != NOTHING and not same(field.value, field.initial)
+                yield name, text, here, other, field.secret
 
 
 def _object_text(value: Mapping[str, Any], words: ReviewWords) -> str:

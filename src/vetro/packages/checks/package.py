@@ -13,13 +13,14 @@ from vetro.packages.formats import FormatRegistry, default_registry
 from vetro.packages.manifest import MURANOPL, Manifest, parse_manifest
 from vetro.packages.paths import MANIFEST
 from vetro.packages.pictures import check_picture
+from vetro.packages.texts import check_translations
 
 
 def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> list[Diagnostic]:
     """Every problem of the package with these files, errors and warnings, in the order of the manifest.
 
-    Covers the manifest, the format, files that the manifest names, pictures, what is said of changes, and plug-ins that
-    refuse the package. Never raises for what is wrong with the package.
+    Covers the manifest, the format, files that the manifest names, pictures, what is said of changes, texts in other
+    languages, and plug-ins that refuse the package. Never raises for what is wrong with the package.
     """
     file = tree.file_id(MANIFEST)
     top = Position(file, 1, 1)
@@ -33,7 +34,8 @@ def check_tree(tree: FileTree, *, registry: FormatRegistry | None = None) -> lis
         return [Diagnostic(error.code, ERROR, error.message, error.hint, top)]
     problems = list(manifest.warnings)
     try:
-        (registry or default_registry()).load(tree, manifest)
+        package = (registry or default_registry()).load(tree, manifest)
+        problems += check_translations(package)
     except UnknownFormat as error:
         problems.append(_at(manifest, "Format", error.message, error.hint, error.code))
     except PackageError as error:

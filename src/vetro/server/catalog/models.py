@@ -78,6 +78,8 @@ class Package(models.Model):
     compat = models.JSONField(default=dict, db_default={})
     #: What is new in it and the versions before, newest first (`vetro.packages.changelog`).
     changes = models.JSONField(default=list, db_default=[])
+    #: What its texts are in other languages (`vetro.packages.texts`): language -> text -> translation.
+    texts = models.JSONField(default=dict, db_default={})
     created = models.DateTimeField(auto_now_add=True)
     updated = models.DateTimeField(auto_now=True)
     categories = models.ManyToManyField(Category, related_name="packages")

@@ -76,7 +76,7 @@ class Rows:
             for name in part:
                 self._by_name[name] = [row for row in self._added if row.name == name]
             rows = Package.objects.filter(scope_of(self._project), fqn__in=part).defer(
-                "description", "findings", "author", "compat"
+                "description", "findings", "author", "compat", "texts"
             )
             for package in sorted(rows, key=lambda p: p.project_id != self._project):
                 self._take(package)

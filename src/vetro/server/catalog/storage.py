@@ -9,7 +9,9 @@ from typing import Any
 
 from django.db import connection
 
+from vetro.diagnostics import AuthorText
 from vetro.muranopl.declarations.versions import parse_version
+from vetro.packages.texts import authored
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog import hooks, spelling
@@ -52,7 +54,7 @@ def row_of(facts: Mapping[str, Any], project_id: str, digest: str, size: int) ->
         supplier=facts["supplier"], readable=facts["readable"], digest=digest, size=size,
         has_ui=facts["ui"] is not None, tag_names=list(dict.fromkeys(facts["tags"])), class_names=facts["classes"],
         required=facts["required"], references=facts["references"], findings=facts["findings"],
-        changes=storable(facts["changes"]),
+        changes=storable(facts["changes"]), texts=storable(facts["texts"]),
     )  # fmt: skip
 
 
@@ -144,12 +146,17 @@ def texts(package: Package) -> dict[str, str]:
     return {
         "name": package.name.lower(),
         "fqn": package.fqn.lower(),
-        "description": package.description.lower(),
+        "description": _in_all_languages(package, package.description).lower(),
         "categories": "\n".join(package.category_names).lower(),
         "tags": "\n".join(package.tag_names).lower(),
         "classes": "\n".join(package.class_names).lower(),
         "author": package.author.lower(),
     }
+
+
+def _in_all_languages(package: Package, text: str) -> str:
+    told = authored(text, package.texts)
+    return "\n".join((text, *told.translations.values())) if isinstance(told, AuthorText) else text
 
 
 def from_blob(project_id: str, fqn: str, version: str, digest: str) -> Package | None:

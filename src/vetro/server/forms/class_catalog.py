@@ -10,22 +10,26 @@ from typing import Any
 
 from django.db.models import Count, Max
 
-from vetro.diagnostics import Text
+from vetro.diagnostics import Text, encode_messages
 from vetro.engine.query.query import AskFailed
+from vetro.forms.author_texts import with_translations
 from vetro.forms.catalog import Describer, Implementation, Implementations
 from vetro.forms.keywords import Schema
 from vetro.forms.sessions import FormFailed
 from vetro.muranopl.errors import DeclarationError
+from vetro.packages.texts import Translations
 from vetro.server.cache import RecentCache, as_text
 from vetro.server.caller import Caller
 from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.dependencies import Pinned, packages_for, packages_for_model
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.package_texts import texts_of
 from vetro.server.catalog.resolver import scope_of
 from vetro.server.errors import Invalid
 from vetro.server.tasks.package_queries import ask
 
-_schemas = RecentCache(2000, 32 << 20, as_text)
+_schemas = RecentCache(2000, 32 << 20, lambda schemas: as_text(encode_messages(schemas)))
+_texts = RecentCache(500, 16 << 20, as_text)
 _describers = RecentCache(64)
 
 
@@ -79,7 +83,8 @@ class ServiceCatalog:
             if methods is not None:
                 args["methods"] = list(methods)
             found: dict[str, Schema] = ask(self.caller, "schema", packages=rows, on_class=on_class, args=args)
-            return found
+            texts = self.texts_of(name, version, package)
+            return {method: with_translations(schema, texts) for method, schema in found.items()}
 
         try:
             return _schemas.get(key, made)
@@ -88,6 +93,14 @@ class ServiceCatalog:
                 return None
             text = Text("The class {name} cannot be read. Please tell whoever maintains the package.", name=name)
             raise FormFailed(text, dict(error.error)) from None
+
+    def texts_of(self, name: str, version: str | None, package: str | None) -> Translations:
+        """What the packages that a class needs say in other languages, its own first; none where they are missing."""
+        try:
+            rows = self.packages_of(name, version, package)
+        except Invalid:
+            return {}
+        return _texts.get(tuple(row.digest for row in rows), lambda: texts_of(rows))
 
     def class_schema(self, name: str, version: str | None, package: str | None) -> Schema | None:
         """See `vetro.forms.catalog.Catalog`."""

@@ -13,8 +13,12 @@ from vetro.forms.fill import Filler
 from vetro.forms.model import Choice, Form
 from vetro.forms.placement import problems_in
 from vetro.forms.sessions import ClassFormSession, FormSession, Work
+from vetro.model.header import parse_type_text
 from vetro.muranopl.runtime.stacks import deep_calls
+from vetro.packages.texts import Translations, authored
 from vetro.server.caller import Caller
+from vetro.server.catalog.models import Package
+from vetro.server.catalog.package_texts import texts_of
 from vetro.server.environments import limits
 from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.forms import drafts, fill
@@ -89,7 +93,8 @@ def show(
         reason=content.reason,
         pages_done=form.form_session.done(work),
         builders=_builders(form),
-        title=row.title,
+        # Of what is edited it is the name that somebody gave it.
+        title=row.title if row.purpose == FormDraft.EDIT else authored(row.title, _texts(form)),
         package=content.subject.package,
         environment_id=row.environment_id,
         session_id=form.place.session_id,
@@ -99,6 +104,15 @@ def show(
         revision=row.revision,
         kept=row.updated,
     )
+
+
+def _texts(form: OpenForm) -> Translations:
+    """What the packages of the form's class, or of its definition, say in other languages."""
+    subject = form.content.subject
+    written = parse_type_text(subject.type) if subject.type else None
+    if written is not None:
+        return form.place.catalog.texts_of(written.name, written.version, written.package)
+    return texts_of(Package.objects.filter(id=subject.package_id))
 
 
 def _builders(form: OpenForm) -> Sequence[Choice]:

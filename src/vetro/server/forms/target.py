@@ -10,23 +10,25 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from vetro.diagnostics import Diagnostic, Text, decode_messages
+from vetro.diagnostics import AuthorText, Diagnostic, Text, decode_messages
 from vetro.engine.host.answer import Request
 from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.query.query import AskFailed
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.cloud_choices import CloudChoices
-from vetro.forms.contracts import problems_of_whole
+from vetro.forms.contracts import bare, problems_of_whole
 from vetro.forms.form_source import Kept
 from vetro.forms.objects import Objects
 from vetro.model.edit import overwrite
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, type_of
 from vetro.model.tree import by_id, copied, find
+from vetro.packages.texts import authored
 from vetro.server.caller import Caller
 from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.dependencies import Pinned, packages_for_model
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.package_texts import texts_of
 from vetro.server.catalog.resolver import scope_of
 from vetro.server.environments import drafts, packages, queries, service, sessions, templates
 from vetro.server.environments.models import Session, State
@@ -229,10 +231,8 @@ class FormTarget:
             # A class of another application is gone: that is no reason to refuse this one.
             root, rows = self._without_lost(root, own)
         try:
-            errors: list[Mapping[str, Any]] = ask(
-                self.catalog.caller, "check_model", packages=rows, model={"Objects": root}
-            )["errors"]
-            return errors
+            errors = ask(self.catalog.caller, "check_model", packages=rows, model={"Objects": root})["errors"]
+            return _worded(errors, rows) if errors else []
         except AskFailed as error:
             return [{**error.error, "objectId": own, "property": None, "path": []}]
 
@@ -258,6 +258,16 @@ def answers_of(environment_id: str) -> dict[str, Any]:
     """What the definitions of a deployed environment's objects were answered with, by object."""
     newest: Any = State.objects.filter(environment_id=environment_id).order_by("-number")
     return dict(newest.values_list("answers", flat=True).first() or {})
+
+
+def _worded(errors: Sequence[Mapping[str, Any]], rows: Sequence[Package]) -> list[Mapping[str, Any]]:
+    """Errors with what their packages say of them in other languages."""
+    texts = texts_of(rows)
+    made = []
+    for error in decode_messages(errors):
+        own = authored(bare(str(error.get("message") or "")), texts)
+        made.append({**error, "message": own} if isinstance(own, AuthorText) else error)
+    return made
 
 
 def _mark(error: Mapping[str, Any]) -> tuple[str, ...]:

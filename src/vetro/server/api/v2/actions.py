@@ -17,6 +17,7 @@ from vetro.server.api.v2.tasks import TaskShown
 from vetro.server.audit.record import record
 from vetro.server.environments import limits
 from vetro.server.errors import Unavailable
+from vetro.server.language import translated_data
 from vetro.server.requests.slow_requests import held
 from vetro.server.setup import config
 from vetro.server.tasks import class_names, queue
@@ -71,7 +72,7 @@ class Result(Schema):
 @routes.add("GET", "/environments/{environment_id}/actions", "listActions", "show_environment", Page[Action])
 def list_actions(request: HttpRequest, environment_id: str) -> Any:
     """The actions of all objects, as the last deployment left them."""
-    return answers.list_actions(who(request), environment_id)
+    return translated_data(answers.list_actions(who(request), environment_id))
 
 
 @routes.add(

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from ninja import Field, Header, Query, Schema
 
 from vetro.forms.model import flaw_json
+from vetro.forms.sessions import ReviewWords
 from vetro.server.api.paging import page
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
@@ -18,7 +19,7 @@ from vetro.server.api.v2.shapes import Given, Page, Short
 from vetro.server.environments import lookup
 from vetro.server.forms import form_session
 from vetro.server.forms.views import FormView
-from vetro.server.language import translated_data
+from vetro.server.language import translated, translated_data
 
 routes = Routes("forms")
 _PATHS = "A JSON pointer into the answers of the page, as `/host/name`."
@@ -292,10 +293,10 @@ def back(request: HttpRequest, form_id: str, given: Back) -> Any:
 def review(request: HttpRequest, form_id: str) -> Any:
     """All answers as text, secrets as dots."""
     names = ("label", "text", "path")
-    pages = form_session.review(who(request), form_id)
+    pages = form_session.review(who(request), form_id, ReviewWords(said=translated))
     shown = [
         {
-            "title": one.title,
+            "title": translated(one.title),
             "rows": [dict(zip(names, row)) for row in one.rows],
             "own": [path for _, _, path in one.rows if path in one.own],
             "before": one.before,
@@ -327,7 +328,7 @@ def switch(request: HttpRequest, form_id: str, given: Switch) -> Any:
 @routes.add("GET", "/forms/{form_id}/builders/{builder}", "showBuilder", "use_forms", BuilderForm)
 def show_builder(request: HttpRequest, form_id: str, builder: str) -> Any:
     """What a model builder asks for itself; without fields it can be started from at once."""
-    return {"form": form_session.builder_form(who(request), form_id, builder).as_json()}
+    return {"form": translated_data(form_session.builder_form(who(request), form_id, builder).as_json())}
 
 
 @routes.add("POST", "/forms/{form_id}/start-from", "startForm", "use_forms", FormShown)
@@ -340,7 +341,7 @@ def start_from(request: HttpRequest, form_id: str, given: StartFrom) -> Any:
 def choices(request: HttpRequest, form_id: str, asked: Annotated[ChoicesQuery, Query()]) -> Any:
     """What can be chosen for a field, by search."""
     found = form_session.choices(who(request), form_id, asked.path, **asked.dict(exclude={"path"}))
-    return page([asdict(item) for item in found.items], None, found.next)
+    return page(translated_data([asdict(item) for item in found.items]), None, found.next)
 
 
 @routes.add("POST", "/forms/{form_id}/password", "makePassword", "use_forms", Password)

@@ -22,8 +22,9 @@ from vetro.server.catalog import answers, comparison, cursors, imports, search, 
 from vetro.server.catalog.imports import ImportResult
 from vetro.server.catalog.inspection import dry_run
 from vetro.server.catalog.inspection.protocol import content_of
+from vetro.server.catalog.package_texts import worded
 from vetro.server.errors import Invalid, TooLarge
-from vetro.server.language import translated_data
+from vetro.server.language import translated, translated_data
 from vetro.server.setup import config
 
 routes = Routes("packages")
@@ -226,6 +227,8 @@ def details_json(request: HttpRequest, package: Any) -> dict[str, Any]:
     versions = service.visible(caller).filter(fqn=package.fqn).order_by("-version_key", "id")
     return {
         **package_json(answers.shown(package), caller.project_id),
+        "name": translated(worded(package, package.name)),
+        "description": translated(worded(package, package.description)),
         "format": package.format,
         "usable": package.usable,
         "embedded": package.embedded,

@@ -32,6 +32,7 @@ from vetro.packages.load import open_package
 from vetro.packages.manifest import Manifest, parse_manifest
 from vetro.packages.package import LoadedPackage
 from vetro.packages.paths import MANIFEST, inner_path
+from vetro.packages.texts import translations, with_translations
 from vetro.yaql.errors import VetroError
 
 #: Findings that v1 uploads may have (API.md 3, "Class files are not opened"): class files that are not there.
@@ -126,7 +127,9 @@ def _facts(tree: FileTree, strict: bool) -> dict[str, Any]:
     }
     facts["findings"] = [finding(p, tree.location) for p in problems]
     facts["content"] = content_of(tree)
-    facts["changes"] = [release.as_json() for release in read_changes(tree, manifest.version)[0]]
+    facts["texts"] = translations(tree)
+    releases = with_translations(read_changes(tree, manifest.version)[0], facts["texts"])
+    facts["changes"] = [release.as_json() for release in releases]
     return facts
 
 

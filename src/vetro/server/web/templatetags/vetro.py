@@ -21,6 +21,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from vetro.server.catalog.package_texts import worded
 from vetro.server.language import translated
 
 register = template.Library()
@@ -161,6 +162,12 @@ def _amount(value: float, name: str) -> str:
 def said(text: Any) -> str:
     """What a rule says, in the language of the page."""
     return translated(str(text)) if text else ""
+
+
+@register.filter
+def local(text: Any, package: Any) -> str:
+    """What the author of a package wrote, in the language of the page where the package has it."""
+    return translated(worded(package, str(text))) if text else ""
 
 
 #: Where a browser goes, in the middle of a text; what ends a sentence is none of it.

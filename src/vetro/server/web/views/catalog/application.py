@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
+from vetro.packages.texts import authored
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
+from vetro.server.catalog.package_texts import texts_of
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.environments.queries import names_of
 from vetro.server.errors import Invalid
 from vetro.server.forms.subjects import check_addable
 from vetro.server.forms.submit import free_name
+from vetro.server.language import translated
 from vetro.server.web import value_words
 from vetro.server.web.page import missing, page, render
 from vetro.server.web.views.catalog import into, recent
@@ -101,24 +105,31 @@ def form(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     row = chosen(versions_of(caller, fqn), request.GET.get("version"))
     told = contents.described(caller, row)
     steps, licence = told["form"], ""
+    texts = texts_of([row])
+
+    def word(text: str) -> str:
+        return translated(authored(text, texts))
+
     if steps is not None:
         fields = [field for step in steps for field in step["fields"]]
-        licence = next((field["help"] for field in fields if field["name"] == "license"), "")
-        steps = [{"name": named(step["name"]), "fields": _fields(step["fields"])} for step in steps]
+        licence = next((word(field["help"]) for field in fields if field["name"] == "license"), "")
+        steps = [{"name": word(named(step["name"])), "fields": _fields(step["fields"], word)} for step in steps]
         steps = [step for step in steps if step["fields"]]
     else:
-        steps = [{"name": "", "fields": asked}] if (asked := _asked(told["asked"])) else []
+        steps = [{"name": "", "fields": asked}] if (asked := _asked(told["asked"], word)) else []
     context = {"package": row, "steps": steps, "licence": licence}
     part = request.headers.get("HX-Target") == "form"
     return render(request, "catalog/form.html" if part else "catalog/form_page.html", context)
 
 
-def _fields(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _fields(fields: list[dict[str, Any]], word: Callable[[str], str]) -> list[dict[str, Any]]:
     """Fields of a definition: {label, help, required, computed, words, initial}."""
     return [
         {
             **field,
-            "words": value_words.of_field(field["type"], field["choices"]),
+            "label": word(field["label"]),
+            "help": word(field["help"]),
+            "words": value_words.of_field(field["type"], [word(text) for text in field["choices"]]),
             # What is not plain text is an expression: it is nothing for whoever fills the form in.
             "initial": "" if "initial" in field["computed"] else field["initial"],
         }
@@ -127,12 +138,12 @@ def _fields(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _asked(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _asked(asked: list[dict[str, Any]], word: Callable[[str], str]) -> list[dict[str, Any]]:
     """The same of properties of a class."""
     return [
         {
-            "label": item["words"].get("title") or item["name"],
-            "help": item["words"].get("help") or item["words"].get("description") or "",
+            "label": word(item["words"].get("title") or item["name"]),
+            "help": word(item["words"].get("help") or item["words"].get("description") or ""),
             "required": "default" not in item["schema"],
             "words": value_words.of_schema(item["schema"]),
             "initial": value_words.of_value(item["schema"].get("default")),

@@ -7,10 +7,13 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from vetro.diagnostics import decode_messages
+from vetro.packages.texts import authored
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
+from vetro.server.catalog.package_texts import texts_of
 from vetro.server.errors import ServiceError
 from vetro.server.forms import dry_run
+from vetro.server.language import translated
 from vetro.server.tasks.models import Task
 from vetro.server.web.page import page, render
 from vetro.server.web.views.catalog.application import chosen, versions_of
@@ -49,7 +52,11 @@ def actions_of(caller: Caller, row: Any) -> list[dict[str, str]]:
         return []
     main = next((item for item in told if item["name"] == row.fqn), None)
     methods = [item for item in main["methods"] if item["public"] and item["usage"] != "Static"] if main else []
+    texts = texts_of([row])
     return [
-        {"title": item["words"].get("title") or item["name"], "help": item["words"].get("help") or ""}
+        {
+            "title": translated(authored(item["words"].get("title") or item["name"], texts)),
+            "help": translated(authored(item["words"].get("help") or "", texts)),
+        }
         for item in methods[:_ACTIONS]
     ]

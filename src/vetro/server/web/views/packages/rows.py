@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from vetro.packages.texts import authored
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import answers, cursors, search
@@ -28,14 +29,15 @@ def completed(caller: Caller, rows: Sequence[dict[str, Any]]) -> list[dict[str, 
     more: dict[str, Any] = {
         row["id"]: row
         for row in Package.objects.filter(id__in=[row["id"] for row in rows]).values(
-            "id", "logo", "usable", "embedded", "prerelease", "created", "updated"
+            "id", "logo", "usable", "embedded", "prerelease", "created", "updated", "texts"
         )
     }
     return [
         {
             **row,
-            **more.get(row["id"], {}),
-            "picture": f"/app/packages/{row['id']}/logo" if more.get(row["id"], {}).get("logo") else "",
+            **(about := more.get(row["id"], {"texts": {}})),
+            **{name: authored(row[name], about["texts"]) for name in ("name", "description")},
+            "picture": f"/app/packages/{row['id']}/logo" if about.get("logo") else "",
             "own": row["owner_id"] == caller.project_id,
         }
         for row in rows

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from vetro.diagnostics import Diagnostic
 from vetro.forms.model import Field
+from vetro.server.language import translated
 
 #: Characters of a description that is shown as a whole.
 LONG = 240
@@ -136,7 +137,7 @@ def told_problems(problems: Sequence[Diagnostic], known: Mapping[str, Control]) 
     for problem in problems:
         steps = problem.place.split("/")[1:]
         around = [known.get("/" + "/".join(steps[:n])) for n in range(1, len(steps) + 1)]
-        names = [control.field.label for control in around if control is not None and control.field.label]
+        names = [translated(control.field.label) for control in around if control is not None and control.field.label]
         target = around[-1] if around else None
         made.append((problem, target.id if target is not None and target.shown else "", " / ".join(names)))
     return made

@@ -51,7 +51,7 @@ class _Maker:
         for section in sections:
             if section.name == ENTRIES_SECTION and path and section.title == "":
                 continue
-            group = Group(section.title, section.description, [])
+            group = Group(translated(section.title), translated(section.description), [])
             for item in section.fields:
                 control = self.control(item, path + pointer(item.name), place + pointer(item.name))
                 (group.advanced if item.level == "advanced" else group.controls).append(control)
@@ -326,7 +326,8 @@ def _mark(made: Control) -> str:
 
 
 def spoken(item: Field) -> Field:
-    """A field with the texts that are ours, not its author's, in the language of the page; not those in it."""
+    """A field in the language of the page: texts that are ours, and those that its package translates; not those in
+    it."""
     if (get_language() or "en").startswith("en"):
         return item
     return replace(
@@ -338,9 +339,13 @@ def spoken(item: Field) -> Field:
         placeholder=translated(item.placeholder),
         messages={code: translated(text) for code, text in item.messages.items()},
         choices=_choices(item.choices),
-        picker=item.picker and replace(item.picker, existing=_choices(item.picker.existing)),
+        picker=item.picker
+        and replace(item.picker, existing=_choices(item.picker.existing), types=_choices(item.picker.types)),
     )
 
 
 def _choices(choices: Sequence[Choice]) -> Sequence[Choice]:
-    return [replace(choice, label=translated(choice.label)) for choice in choices]
+    return [
+        replace(one, label=translated(one.label), group=None if one.group is None else translated(one.group))
+        for one in choices
+    ]

@@ -10,6 +10,7 @@ from django.template.loader import get_template
 from django.utils.safestring import SafeString, mark_safe
 
 from vetro.server.forms.views import FormView
+from vetro.server.language import translated
 from vetro.server.web.views.wizard.control import Control, Group, every
 
 
@@ -38,8 +39,8 @@ def bar(shown: FormView) -> SafeString:
     """The choice itself, as HTML with the id ``presets``."""
     offered = [
         {
-            "title": preset.title,
-            "description": preset.description,
+            "title": translated(preset.title),
+            "description": translated(preset.description),
             "do": json.dumps({"do": "preset", "name": preset.name}),
             "chosen": preset.name == shown.form.preset,
         }

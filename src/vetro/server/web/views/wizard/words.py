@@ -6,13 +6,15 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from vetro.diagnostics import AuthorText
 from vetro.forms.dynamic.definition import BUILT_IN_FORM
 from vetro.forms.model import Page
 from vetro.forms.sessions import ReviewWords
-from vetro.forms.titles import title_of
+from vetro.model.titles import title_of
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment, Template
 from vetro.server.forms.views import FormView
+from vetro.server.language import translated
 from vetro.server.web.logos import logos_of
 
 #: Names of steps that say nothing.
@@ -49,8 +51,8 @@ def script_texts(*, tried: bool = False) -> dict[str, str]:
 
 def step_title(page: Page, number: int, source: str) -> str:
     """What a page of a form is called: definitions have names for their steps, which authors write as words of code."""
-    if source != "definition":
-        return page.title
+    if source != "definition" or isinstance(page.title, AuthorText):
+        return translated(page.title)
     if page.name == BUILT_IN_FORM:
         return _("Finish")
     return named(page.name) or _("Step %d") % (number + 1)
@@ -65,7 +67,7 @@ def named(name: str) -> str:
 
 def review_words() -> ReviewWords:
     """What answers are called on the page that shows them once more."""
-    return ReviewWords(_("yes"), _("no"), _("new {name}"))
+    return ReviewWords(_("yes"), _("no"), _("new {name}"), translated)
 
 
 def around(caller: Caller, shown: FormView) -> dict[str, Any]:
