@@ -22,7 +22,7 @@ from vetro.engine.procedures.guarded_update import (
     GuardedUpdate,
     advance,
 )
-from vetro.engine.procedures.procedure import Asked, Cancel, Command, Enqueue, Facts, Wake
+from vetro.engine.procedures.procedure import Cancel, Command, Enqueue, Facts, Intervention, Wake
 from vetro.engine.watching.states import State
 
 RUNNING, DOWN, UNKNOWN = State.RUNNING, State.DOWN, State.UNKNOWN
@@ -38,7 +38,7 @@ class World:
         self.kinds: dict[str, str] = {}
         self.order: list[str] = []
         self.health: dict[str, State] = {"web": RUNNING}
-        self.asked: Asked = ""
+        self.asked: Intervention = ""
         self.wake: float | None = None
         self.cancelled: list[str] = []
         #: Of the next part of a chain: '' where somebody made its draft.
@@ -413,7 +413,7 @@ def test_what_a_part_made_better_has_to_stay_so() -> None:
     (False, "undo", "kept"), (False, "keep", "kept"), (True, "undo", "restoring"), (True, "keep", "keeping"),
     (False, "abandon", "keeping"), (True, "abandon", "keeping"),
 ])  # fmt: skip
-def test_what_is_asked_between_two_parts(together: bool, asked: Asked, step: str) -> None:
+def test_what_is_asked_between_two_parts(together: bool, asked: Intervention, step: str) -> None:
     world = begun(parts=2, together=together)
     world.end()
     settled(world)

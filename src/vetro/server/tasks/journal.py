@@ -275,7 +275,7 @@ class DbJournal:
 
 
 def with_journal(task_id: str) -> Task:
-    """A task and what `DbJournal` wants of its journal, by one statement. Raises `Task.DoesNotExist`."""
+    """A task and what `DbJournal` wants of its journal, by one statement. Raises `ObjectDoesNotExist`."""
     return Task.objects.select_related("journal").defer("journal__model").get(id=task_id)
 
 

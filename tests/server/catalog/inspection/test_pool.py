@@ -97,7 +97,7 @@ def test_a_process_that_has_worked_for_long_is_replaced(pool: Pool) -> None:
     assert len(Process.made) == 2
 
 
-@pytest.mark.parametrize(("error", "text"), [(TimeoutError(), "more than 30 seconds"), (EOFError(), "more memory")])
+@pytest.mark.parametrize(("error", "text"), [(TimeoutError(), "more than 60 seconds"), (EOFError(), "more memory")])
 def test_a_process_that_fails_is_replaced(pool: Pool, error: BaseException, text: str) -> None:
     with pytest.raises(Invalid, match=text):
         pool.ask("p", {"op": "read", "answer": error})

@@ -22,8 +22,8 @@ from vetro.server.errors import Invalid
 from vetro.server.sandboxed_workers import compiled_folder
 from vetro.server.setup import config
 
-#: How long one question may take, in seconds.
-SECONDS = 30.0
+#: How long one question may take, in seconds. Its process has a low priority: on a busy machine it mostly waits.
+SECONDS = 60.0
 
 
 class ArchiveRefused(Invalid):

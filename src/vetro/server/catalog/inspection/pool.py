@@ -107,7 +107,7 @@ class Pool:
         owner: str,
         head: dict[str, Any],
         blobs: Blobs = (),
-        seconds: float = 30.0,
+        seconds: float = LONGEST,
         readable: Sequence[str] = (),
         *,
         fresh: bool = False,
