@@ -58,7 +58,8 @@ def test_a_terminal_is_asked(tool: Path, monkeypatch: pytest.MonkeyPatch, typed:
     monkeypatch.setattr(serve, "_at_terminal", lambda: True)
     assert "is built" not in said(typed="n\n") and not (tool.parent / "waits").exists()
     answer = said(typed=typed)
-    assert "Build the image debian-12 now" in answer and "is built beside the service" in answer
+    question = "Build the image debian-12 now, beside the service (half a minute), so that servers are real? [Y/n]: "
+    assert question in answer and "is built beside the service" in answer
     built(tool)
     assert "Build the image" not in said()
 

@@ -89,7 +89,7 @@ def _offer_image(settings: Config, wanted: bool | None) -> None:
             out.note(f"no image is built: {why}")
         return
     if wanted is None:
-        question = f"Build the image {DEFAULT} now, beside the service (half a minute)? Then servers are real"
+        question = f"Build the image {DEFAULT} now, beside the service (half a minute), so that servers are real?"
         if not click.confirm(question, default=True, err=True):
             return
     try:
