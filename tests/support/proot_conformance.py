@@ -9,13 +9,13 @@ import os
 import shutil
 import sys
 import unittest
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from vetro.agent.sockets import SocketChannel
 from vetro.clouds.drivers.conformance import DriverConformance
 from vetro.clouds.images.store import ImageStore
-from vetro.clouds.interface import Owner
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.proot.kind import KIND
 
@@ -31,10 +31,7 @@ class Proot(DriverConformance, unittest.TestCase):
 
     def place(self, directory: Path) -> Place:
         self.folders.add(directory)
-
-        def channels(owner: Owner, folder: Callable[[str], Path | None]) -> SocketChannel:
-            return SocketChannel(directory, owner, folder)
-
+        channels = partial(SocketChannel, directory)
         return Place(directory=directory, images=ImageStore(), channels=channels)
 
     def listing(self) -> Collection[str]:
