@@ -21,7 +21,7 @@ import pytest
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import Place, wait_for
-from tests.support.servers import real_servers, traces
+from tests.support.servers import images_in, real_servers, traces
 from vetro.clouds.nspawn.links import cloud_id
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "deploy"
@@ -145,10 +145,9 @@ NEWER = """\
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any) -> Iterator[Place]:
     """A workspace whose servers are real; afterwards nothing of it is left on this machine."""
-    monkeypatch.setenv("VETRO_IMAGES", str(real_servers().folder))
     monkeypatch.chdir(tmp_path)
     place = Place(tmp_path)
-    with django_db_blocker.unblock():  # the workspace brings a database of its own
+    with images_in(real_servers().folder), django_db_blocker.unblock():  # the workspace brings a database of its own
         try:
             yield place
         finally:

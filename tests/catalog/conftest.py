@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.test_nspawn_deploy import place as place
 from tests.cli.deploykit import Place
-from tests.support.servers import image_store
+from tests.support.servers import image_store, images_in
 from vetro.clouds.images.build import build
 from vetro.clouds.images.store import ImageStore
 
@@ -22,12 +23,12 @@ READY = (
 
 
 @pytest.fixture
-def warm_place(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+def warm_place(place: Place) -> Iterator[Place]:
     """A workspace whose image has the applications' packages as files: servers install them without a mirror."""
     folder = Path(os.environ.get("VETRO_CATALOG_IMAGES") or image_store().folder.parent / "catalog-images")
     build(ImageStore(folder), ready=READY)
-    monkeypatch.setenv("VETRO_IMAGES", str(folder))
-    return place
+    with images_in(folder):
+        yield place
 
 
 __all__ = ["place", "warm_place"]

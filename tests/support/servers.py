@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from tests.support.needs import need
 from vetro.clouds.drivers.base import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
@@ -13,6 +19,7 @@ from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Owner
 from vetro.clouds.nspawn.kind import KIND as NSPAWN
 from vetro.clouds.nspawn.links import taken
+from vetro.server.tasks import effect_hosts
 
 OWNER = Owner("project", "e1f2")
 
@@ -30,6 +37,22 @@ def real_servers() -> ImageStore:
     """The images, where nspawn servers can run."""
     need(NSPAWN.missing())
     return image_store()
+
+
+@contextmanager
+def images_in(folder: Path) -> Iterator[None]:
+    """Servers that this process makes, itself or by its effects hosts, start from the images in a folder.
+
+    What forks effects hosts is kept in a process, and has the variables of the test that began it: it begins anew, and
+    does not stay for a test that has other images, or none.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VETRO_IMAGES", str(folder))
+        effect_hosts.close()
+        try:
+            yield
+        finally:
+            effect_hosts.close()
 
 
 def free_block(avoid: tuple[str, ...] = ()) -> str:
@@ -84,7 +107,10 @@ def server(number: int, block: str, net: str = "net", **more: object) -> ServerS
 
 
 def traces(cloud: str, folder: Path) -> dict[str, list[str]]:
-    """Everything on this machine that belongs to a cloud: mounts, interfaces, control groups, processes, rules…"""
+    """Everything on this machine that belongs to a cloud: mounts, interfaces, control groups, processes, rules…
+
+    Loop devices by their files, of which the same may lie on another device after a restart.
+    """
 
     def said(*argv: str) -> list[str]:
         return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
@@ -102,7 +128,7 @@ def traces(cloud: str, folder: Path) -> dict[str, list[str]]:
     links = os.listdir("/sys/class/net")
     return {
         "mounts": [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(folder) in line],
-        "loops": [line for line in said("losetup", "-a") if str(folder) in line],
+        "loops": [re.sub(r"^/dev/loop\d+: ", "", line) for line in said("losetup", "-a") if str(folder) in line],
         "links": [name for name in links if name.startswith((f"vt{cloud}", f"vx{cloud}"))],
         "namespaces": [name for name in said("ls", "/run/netns") if name.startswith(f"vt{cloud}")],
         "routes": [line for line in said("ip", "-4", "route", "show", "table", "all") if f"vt{cloud}" in line],
@@ -112,4 +138,13 @@ def traces(cloud: str, folder: Path) -> dict[str, list[str]]:
         "processes": processes,
         "propagated": [name for name in said("ls", "/run/systemd/nspawn/propagate") if name.startswith(cloud)],
         "notes": [str(path) for path in Path("/run/vetro").rglob(f"*{cloud}*")],
+    }
+
+
+def listed(cloud: str, folder: Path) -> set[str]:
+    """`traces` as one set, each with how often it is there; of processes only whether there are some."""
+    found = traces(cloud, folder)
+    there = {"processes"} if found.pop("processes") else set()
+    return there | {
+        f"{what}: {name} ({times})" for what, names in found.items() for name, times in Counter(names).items()
     }

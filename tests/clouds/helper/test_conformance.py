@@ -11,7 +11,7 @@ import pytest
 
 from tests.clouds.nspawn.test_conformance import TestNspawn as Direct
 from tests.support.cloud_helper import cloud_helper
-from tests.support.servers import traces
+from tests.support.servers import listed
 from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.helper.driver import HelperDriver
 from vetro.clouds.kind_protocols import Place
@@ -56,11 +56,10 @@ class TestHelped(Direct):
             other.clear()
 
     def listing(self) -> Collection[str]:
-        found = set()
+        found = set[str]()
         for number in range(1, len(self.folders) + 1):
             home = self.room / f"helper{number}"
-            for what, names in traces(links.cloud_id(home / "nspawn"), home / "nspawn" / "servers").items():
-                found |= {what} if what == "processes" and names else {f"{what}: {name}" for name in names}
+            found |= listed(links.cloud_id(home / "nspawn"), home / "nspawn" / "servers")
         return found
 
 

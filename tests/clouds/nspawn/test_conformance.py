@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.servers import free_block, real_servers, traces
+from tests.support.servers import free_block, listed, real_servers
 from vetro.agent.sockets import SocketChannel
 from vetro.clouds.drivers.conformance import DriverConformance
 from vetro.clouds.images.store import ImageStore
@@ -41,8 +41,7 @@ class TestNspawn(DriverConformance):
 
     def listing(self) -> Collection[str]:
         """What this machine has of all clouds of this test; of processes only whether there are some."""
-        found = set()
+        found = set[str]()
         for folder in self.folders:
-            for what, names in traces(links.cloud_id(folder / "nspawn"), folder).items():
-                found |= {what} if what == "processes" and names else {f"{what}: {name}" for name in names}
+            found |= listed(links.cloud_id(folder / "nspawn"), folder)
         return found

@@ -19,7 +19,7 @@ import pytest
 
 from tests.server.environments import test_plans_are_true as recorded
 from tests.server.environments.test_plans_are_true import Town, live
-from tests.support.servers import real_servers, traces
+from tests.support.servers import images_in, real_servers, traces
 from vetro.clouds.nspawn.links import cloud_id
 from vetro.clouds.overview import clean
 from vetro.clouds.stacks.cloud import StackCloud
@@ -119,13 +119,13 @@ def town(ann: Any, drain: Callable[..., int], tmp_path: Path, monkeypatch: pytes
     from vetro.server import setup
     from vetro.server.config.config import Config
 
-    monkeypatch.setenv("VETRO_IMAGES", str(real_servers().folder))
     given = {"cloud.driver": "nspawn", "cloud.directory": str(tmp_path / "cloud")}
     monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
     script = "echo $(date +%s%N) {0} >> " + NOTES
     monkeypatch.setattr(recorded, "SHOP", recorded.SHOP.replace("'echo {0}'", f"'{script}'"))
     try:
-        yield RealTown(ann.caller, drain, tmp_path / "cloud")
+        with images_in(real_servers().folder):
+            yield RealTown(ann.caller, drain, tmp_path / "cloud")
     finally:
         for _ in clean(tmp_path / "cloud"):
             pass
