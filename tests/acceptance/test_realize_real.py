@@ -197,7 +197,6 @@ def test_enter_at_the_first_start_builds_the_image_and_servers_are_real(machine:
         assert page.read() == b"hello\n"
     place.done(place.ask("DELETE", f"/environments/{id}"))
     # Nothing is asked, nor built, where there is one.
-    assert place.service.end() == 0
-    place.service.ready.unlink()
+    assert place.service.end() == 0 and not place.service.ready.exists()
     said = machine.serve(Service, "--build-image").service.errors.read_text()
     assert "no image is built: there is one already" in said
