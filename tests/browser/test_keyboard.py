@@ -83,7 +83,9 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
         expect(page.locator(".tile")).to_have_count(1)
         keys.press("Kiosk")
     with step(page, "application"):
-        keys.press("Deploy")
+        keys.to("Deploy")
+        page.keyboard.press("Enter")  # where to is asked on this page, below the button
+        expect(page.get_by_role("radio", name="A new environment")).to_be_visible()
         expect(page.get_by_role("radio", name="A new environment")).to_be_checked()
         keys.press("Make an environment first, deploy later", "Space")
     with step(page, "new environment"):
