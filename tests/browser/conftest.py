@@ -86,7 +86,10 @@ def running(folder: Path, **settings: str) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service with the recorder as its cloud."""
+    """A service with the recorder as its cloud, for all tests of a process: each finds what those before it left.
+
+    So a test that imports a package gives it a name of its own, and one that counts environments a project.
+    """
     folder = tmp_path_factory.mktemp("pages")
     with running(folder, VETRO_CLOUD__DRIVER="record", VETRO_CLOUD__SCRIPT=str(ANSWERS)) as made:
         yield made

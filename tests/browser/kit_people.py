@@ -13,6 +13,7 @@ PEOPLE = {
     "rita": ("demo", "reader"),
     "eve": ("others", "member"),
     "mallory": ("wild", "member"),
+    "ida": ("fleet", "member"),  # counts her environments
     "root": ("demo", "admin"),
 }
 PASSWORD = "a long enough phrase"

@@ -11,23 +11,26 @@ from tests.browser.kit import examined
 from tests.server.impact.fleet import archive, shop
 
 ENVIRONMENTS = 10
+#: Not `test.shop`: other tests import a package of that name into the same service, with another class.
+PACKAGE = "test.fleet"
 
 
 @pytest.mark.campaign
 def test_ten_applications_are_seen_before_a_version_is_published(service: Any, page_for: Any) -> None:
-    page = page_for("ann")
-    service.api("ann", "POST", "/v2/packages", raw=archive("1.0.0"))
+    page = page_for("ida")
+    service.api("ida", "POST", "/v2/packages", raw=archive("1.0.0", name=PACKAGE))
     for number in range(ENVIRONMENTS):
         more = {"text": "fragile", "password": "p"} if number == 3 else {}
-        made = service.api("ann", "POST", "/v2/environments", {"name": f"shop-{number}"})["id"]
-        session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]
-        service.api("ann", "POST", f"/v2/sessions/{session}/components", shop(number + 1, **more))
-        service.api("ann", "POST", f"/v2/sessions/{session}/deploy")
+        made = service.api("ida", "POST", "/v2/environments", {"name": f"shop-{number}"})["id"]
+        session = service.api("ida", "POST", f"/v2/environments/{made}/sessions")["id"]
+        model = shop(number + 1, f"{PACKAGE}.Shop/1.0.0", **more)
+        service.api("ida", "POST", f"/v2/sessions/{session}/components", model)
+        service.api("ida", "POST", f"/v2/sessions/{session}/deploy")
     page.goto("/app/environments/")
     expect(page.locator("[data-state=ready]")).to_have_count(ENVIRONMENTS, timeout=300_000)
     # Whoever brings the version gets to see it without asking.
     page.goto("/app/packages/import")
-    file = {"name": "3.zip", "mimeType": "application/zip", "buffer": archive("3.0.0")}
+    file = {"name": "3.zip", "mimeType": "application/zip", "buffer": archive("3.0.0", name=PACKAGE)}
     page.set_input_files("input[name=archive]", file)
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("heading", name="What Shop 3.0.0 would change")).to_be_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,24 +11,27 @@ from playwright.sync_api import expect
 from tests.browser.kit import examined
 from tests.browser.test_upgrade import NEW, ferry
 
+#: A package of its own: test_upgrade.py has the ferry, in the same project.
+barge = partial(ferry, name="Barge")
+
 
 @pytest.mark.campaign
 def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any, page_for: Any) -> None:
     page, questions = page_for("ann"), []
     page.on("dialog", lambda dialog: (questions.append(dialog.message), dialog.accept()))
-    service.api("ann", "POST", "/v2/packages", raw=ferry("1.0.0", "quay: {Contract: $.int().notNull(), Default: 1}"))
+    service.api("ann", "POST", "/v2/packages", raw=barge("1.0.0", "quay: {Contract: $.int().notNull(), Default: 1}"))
     made = service.api("ann", "POST", "/v2/environments", {"name": "strait"})["id"]
     session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]
-    model = {"?": {"type": "com.example.Ferry", "id": "ferry1", "name": "Ferry"}, "name": "north", "quay": 4}
+    model = {"?": {"type": "com.example.Barge", "id": "barge1", "name": "Barge"}, "name": "north", "quay": 4}
     service.api("ann", "POST", f"/v2/sessions/{session}/components", model)
     page.goto(f"/app/environments/{made}/")
     page.get_by_role("button", name="Deploy", exact=True).click()
     expect(page.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=60_000)
-    service.api("ann", "POST", "/v2/packages", raw=ferry("2.0.0", NEW))
+    service.api("ann", "POST", "/v2/packages", raw=barge("2.0.0", NEW))
 
     # The upgrade, with a way back that stays open for an hour.
     page.goto(f"/app/environments/{made}/upgrade")
-    page.locator("#f-ferry1-mode-i").fill("fast")
+    page.locator("#f-barge1-mode-i").fill("fast")
     page.get_by_role("button", name="Make the draft").click()
     way_back = page.get_by_role("region", name="Way back")
     way_back.get_by_role("combobox").select_option(label="one hour longer")
@@ -40,7 +44,7 @@ def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any
 
     # What it does is there before the button is pressed.
     plan = page.get_by_role("region", name="What taking it back does")
-    expect(plan.get_by_text("1.0.0@com.example.Ferry").first).to_be_visible()
+    expect(plan.get_by_text("1.0.0@com.example.Barge").first).to_be_visible()
     expect(plan.get_by_text("quay").first).to_be_visible()
     expect(plan.get_by_text("States that go: 2.")).to_be_visible()
     assert not examined(page, "undo")
@@ -53,7 +57,7 @@ def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any
 
     session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]
     (now,) = service.api("ann", "GET", f"/v2/sessions/{session}/model")["services"]
-    assert now["?"]["type"] == "com.example.Ferry/1.0.0@com.example.Ferry" and now["quay"] == 4
+    assert now["?"]["type"] == "com.example.Barge/1.0.0@com.example.Barge" and now["quay"] == 4
     assert "mode" not in now
     page.goto(f"/app/environments/{made}/")
     expect(page.get_by_role("link", name="2.0.0 available")).to_be_visible()

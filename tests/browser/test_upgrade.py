@@ -43,12 +43,13 @@ CHANGES = """\
 """
 
 
-def ferry(version: str, properties: str, **more: str) -> bytes:
+def ferry(version: str, properties: str, name: str = "Ferry", **more: str) -> bytes:
+    """The archive of a version; ``name``: of the class, for tests that share a service; ``more``: texts of files."""
     buffer = io.BytesIO()
-    files = {"manifest": MANIFEST.format(version=version), "Classes/Ferry": FERRY % properties, **more}
+    files = {"manifest": MANIFEST.format(version=version), f"Classes/{name}": FERRY % properties, **more}
     with zipfile.ZipFile(buffer, "w") as target:
-        for name, text in files.items():
-            target.writestr(zipfile.ZipInfo(f"{name}.yaml"), text)
+        for path, text in files.items():
+            target.writestr(zipfile.ZipInfo(f"{path}.yaml"), text.replace("Ferry", name))
     return buffer.getvalue()
 
 
