@@ -135,12 +135,12 @@ def new_context(chromium: Any, service: Running, person: str | None, **options: 
 def context_for(chromium: Any, service: Running) -> Iterator[Callable[..., Any]]:
     """``context_for("ann")``: a browser of her own, signed in; of nobody without a name; ``options``: Playwright's.
 
-    ``missing``: pages that are not there are no complaint."""
+    ``missing``: pages that are not there are no complaint; ``cut``: nor is a network that the test cuts."""
     complaints, contexts = Complaints(), []
 
-    def make(person: str | None = None, missing: bool = False, **options: Any) -> Any:
+    def make(person: str | None = None, missing: bool = False, cut: bool = False, **options: Any) -> Any:
         context = new_context(chromium, service, person, **options)
-        complaints.watch(context, missing)
+        complaints.watch(context, missing, cut)
         contexts.append(context)
         return context
 

@@ -18,6 +18,8 @@ _AXE = ROOT / "src" / "vetro" / "server" / "web" / "static" / "testing" / "axe.m
 _WANTED = re.compile(
     r"status of (400|401|403|409|413|422|429)\b|net::ERR_(INTERNET_DISCONNECTED|ABORTED|FAILED|NETWORK_CHANGED)"
 )
+#: What htmx says of a request that found no network; with any answer it says something else.
+_UNSENT = re.compile(r"htmx:(afterRequest|sendError)\b")
 _WIDER = """() => {
   const limit = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= limit) return [];
@@ -86,12 +88,15 @@ class Complaints:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def watch(self, context: Any, missing: bool = False) -> None:
-        """Listens to all pages of a context; ``missing``: some are wanted that are not there."""
+    def watch(self, context: Any, missing: bool = False, cut: bool = False) -> None:
+        """Listens to all pages of a context; ``missing``: some are wanted that are not there; ``cut``: requests may
+        fail, because the test cuts the network.
+        """
         context.on("weberror", lambda error: self.said.append(f"error: {error.error}"))
-        context.on("console", lambda message: self._console(message, missing))
+        context.on("console", lambda message: self._console(message, missing, cut))
 
-    def _console(self, message: Any, missing: bool) -> None:
+    def _console(self, message: Any, missing: bool, cut: bool) -> None:
         wanted = _WANTED.search(message.text) or (missing and "status of 404" in message.text)
-        if message.type in ("error", "warning") and not wanted:
+        unsent = cut and _UNSENT.match(message.text)
+        if message.type in ("error", "warning") and not (wanted or unsent):
             self.said.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit import examined
-from tests.browser.test_upgrade import NEW, ferry
+from tests.browser.test_upgrade import LONG, NEW, ferry
 
 #: A package of its own: test_upgrade.py has the ferry, in the same project.
 barge = partial(ferry, name="Barge")
@@ -26,7 +26,7 @@ def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any
     service.api("ann", "POST", f"/v2/sessions/{session}/components", model)
     page.goto(f"/app/environments/{made}/")
     page.get_by_role("button", name="Deploy", exact=True).click()
-    expect(page.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=60_000)
+    expect(page.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=LONG)
     service.api("ann", "POST", "/v2/packages", raw=barge("2.0.0", NEW))
 
     # The upgrade, with a way back that stays open for an hour.
@@ -38,7 +38,7 @@ def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any
     way_back.get_by_role("button", name="Upgrade with way back").click()
     page.wait_for_url("**/updates/*")
     state = page.locator("#live h2 + .state")
-    expect(state).to_have_text("done; can be taken back", timeout=120_000)
+    expect(state).to_have_text("done; can be taken back", timeout=LONG)
     page.goto(f"/app/environments/{made}/")
     page.get_by_role("link", name="Take it back or keep it").click()
 
@@ -49,7 +49,7 @@ def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any
     expect(plan.get_by_text("States that go: 2.")).to_be_visible()
     assert not examined(page, "undo")
     plan.get_by_role("button", name="Take it back").click()
-    expect(state).to_have_text("taken back: all is as it was before", timeout=120_000)
+    expect(state).to_have_text("taken back: all is as it was before", timeout=LONG)
     expect(page.get_by_text("State 3 is state 1 again.")).to_be_visible()
     expect(page.get_by_role("button", name="Take it back")).to_have_count(0)
     assert questions == ["Take the update back? What was written since is lost."]
