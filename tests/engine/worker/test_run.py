@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.faults.harness import UNSAFE, Case, make_host, model, package
 from tests.support.host_thread import HostThread
 from vetro.engine.task.launcher import Exit
 from vetro.engine.task.task import Task
-from vetro.engine.worker.ports import Policies
+from vetro.engine.worker.ports import HostUnavailable, LeaseLost, Policies
 from vetro.engine.worker.state import Limits
 from vetro.engine.worker.worker import Worker
 from vetro.frames import Decoder, encode
@@ -115,3 +117,69 @@ def test_who_waits_with_all_answers_for_something_else_diverges(tmp_path: Path) 
     outcome = run(tmp_path, other)
     assert outcome.state == "diverged"
     assert "did not ask for effect 0/2" in outcome.error["message"]
+
+
+def test_what_no_host_heard_of_is_no_question_for_a_person(tmp_path: Path) -> None:
+    """The last host died in the turn in which the task asked for what only a person can judge."""
+
+    def unsafe(process: Scripted) -> None:
+        assert process.hear()["t"] == "task"
+        process.say(t="effect", key="0/1", kind="test.unsafe", args={"name": "pay"})
+        process._theirs.recv(1)
+
+    def step(name: str, key: str) -> None:
+        if name == "before intent":
+            host.stop()
+
+    path = package(tmp_path / "package", "go: {}")
+    task = Task("t", "action", (path,), model(), method="go", object_id="1", seed="s")
+    host = HostThread(lambda: make_host(tmp_path))
+    with Case(None, tmp_path, task).journal() as journal:  # type: ignore[arg-type]
+        limits, policies = Limits(host_deaths=0), Policies(UNSAFE)
+        worker = Worker(task, journal, Launcher(unsafe), host, policies=policies, limits=limits, step=step)
+        with pytest.raises(HostUnavailable):
+            worker.run()
+    with Case(None, tmp_path, task).journal() as journal:  # type: ignore[arg-type]
+        assert journal.entries() == []
+
+
+def test_who_is_cancelled_at_another_moment_has_not_diverged(tmp_path: Path) -> None:
+    """The first process reported from its Finally block at once; the second one asks for something before."""
+
+    def first(process: Scripted) -> None:
+        assert process.hear()["t"] == "task"
+        process.ask_clock(1)
+        assert process.hear()["key"] == "0/1"
+        workers[0].cancel("enough")
+        assert process.hear()["t"] == "cancel"
+        process.say(t="effect", key="0/2", kind="report", args={"text": "closing"})
+        process._theirs.recv(1)
+
+    def second(process: Scripted) -> None:
+        assert process.hear()["t"] == "task"
+        process.ask_clock(1)
+        assert process.hear()["key"] == "0/1"
+        process.say(t="effect", key="0/2", kind="sleep", args={"seconds": 3600})
+        assert process.hear()["t"] == "cancel"
+        process.say(t="effect", key="0/3", kind="report", args={"text": "closing"})
+        process.say(t="failed", error={"kind": "cancelled", "message": "enough"}, model=None)
+
+    def step(name: str, key: str) -> None:
+        if (name, key) == ("after note", "0/2"):
+            raise LeaseLost("the worker died")
+
+    path = package(tmp_path / "package", "go: {}")
+    task = Task("t", "action", (path,), model(), method="go", object_id="1", seed="s")
+    workers = list[Worker]()
+
+    def work(play: Callable[[Scripted], None], **more: Any) -> Any:
+        with Case(None, tmp_path, task).journal() as journal:  # type: ignore[arg-type]
+            host = HostThread(lambda: make_host(tmp_path))
+            workers.append(Worker(task, journal, Launcher(play), host, policies=Policies(UNSAFE), **more))
+            return workers[-1].run()
+
+    with pytest.raises(LeaseLost):
+        work(first, step=step)
+    outcome = work(second)
+    assert (outcome.state, outcome.error["message"]) == ("cancelled", "enough")
+    assert [report["text"] for report in outcome.reports] == ["closing", "closing"]

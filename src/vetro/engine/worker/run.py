@@ -12,7 +12,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vetro.engine.effect_kinds import Answer, Policy, answer_of
@@ -20,7 +20,7 @@ from vetro.engine.task.launcher import Exit
 from vetro.engine.worker import ends
 from vetro.engine.worker.checkpoint import Throttle, cpu_seconds, sleeps
 from vetro.engine.worker.journal import Ended, Entry, Note, about
-from vetro.engine.worker.ports import Process
+from vetro.engine.worker.ports import HostUnavailable, Process
 from vetro.engine.worker.replay import EffectRequest, Replay
 from vetro.engine.worker.stream import Stream
 from vetro.muranopl.runtime.effects import digest
@@ -111,10 +111,18 @@ class Run:
                     self._commit()  # what it noted last, which the next process does not tell again
                     return self._died()
             self._drop_unsent()
+            self._write_end(self._ended)
             self._commit()
             return self._ended
         finally:
             self._close()
+
+    def _write_end(self, ended: Ended) -> None:
+        """With the last commit, unless the host is still at something: then it is written when that has ended, too."""
+        self._ended = replace(ended, error=self.worker.redaction.data(ended.error))
+        if not self.link.under_way:
+            self.step("before end", "")
+            self.journal.end(self._ended)
 
     def _drop_unsent(self) -> None:
         """The task is over: what it asked for in the same breath is not begun."""
@@ -191,7 +199,12 @@ class Run:
             self._from_host(answer)
         if self.link.gone:
             self.worker.commit()  # the next host drops what nobody expects: answers have to be stored
-        self.link.revive()
+        try:
+            self.link.revive()
+        except HostUnavailable:
+            self._drop_unsent()  # no host ever heard of it: a person need not be asked
+            self.worker.commit()
+            raise
         if self.link.lost:
             self._ended = ends.needs_person(self.worker)
             return
@@ -229,6 +242,8 @@ class Run:
                 self._task.closed, self._task.failure = True, "it sent an effect that is none"
                 return
             found = self._replay.ask(asked)
+            if found is not None and self.worker.cancelled is not None and not self._replay.active:
+                return  # an earlier process heard of the cancellation at another moment: it did other things after that
             if found is not None:
                 self._ended = ends.diverged(self.worker, found)
             elif answer_of(asked.kind) is Answer.NONE:

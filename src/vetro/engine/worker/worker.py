@@ -60,12 +60,13 @@ class Worker(WorkerState):
         self.cancelled = self.cancelled or progress.cancelled
         deadline = self._deadline(progress.begun)
         link = HostLink(self, self.host)
-        deaths = progress.deaths
+        deaths, written = progress.deaths, False
         try:
             while True:
                 self.meters.runs += 1
                 ended = Run(self, link, deadline).go()
                 if isinstance(ended, Ended):
+                    written = not link.under_way
                     break
                 deaths += 1
                 self.journal.attempt(died=True)
@@ -79,8 +80,10 @@ class Worker(WorkerState):
             raise
         finally:
             link.close()
-        ended = replace(ended, error=self.redaction.data(ended.error))
-        self._end(ended)
+        if not written:
+            ended = replace(ended, error=self.redaction.data(ended.error))
+            self._end(ended)
+        self.step("after end", "")
         return self._outcome(ended, self.undecided() if ended.state == "needs_person" else [])
 
     def _deadline(self, begun: float) -> float | None:
@@ -99,10 +102,10 @@ class Worker(WorkerState):
         return replace(progress, begun=begun, ended=None)
 
     def _end(self, ended: Ended) -> None:
+        """What the host still did has ended: before, nobody would have gone on with it after a death of this worker."""
         self.step("before end", "")
         self.journal.end(ended)
         self.commit()
-        self.step("after end", "")
 
     def undecided(self) -> list[OpenEffect]:
         """Effects without result of which only a person can say whether they were done."""

@@ -44,16 +44,13 @@ def _no_lease(**changes: Any) -> None:
 
 class DbJournal:
     """``hold`` is called first in each transaction (`vetro.server.tasks.claim.Lease.hold`). ``row``: the task's, read
-    with its journal (`with_journal`); then neither is asked for again. What has the row writes the end of the task into
-    it (`vetro.server.tasks.completion`): then the journal does not say so, too, but where a person has to decide.
-    """
+    with its journal (`with_journal`); then neither is asked for again."""
 
     def __init__(self, task: str, hold: Hold = _no_lease, row: Task | None = None) -> None:
         self.task = task
         self.written = 0
         self._hold = hold
         self._space = LogSpace(task, row)
-        self._row_ends = row is not None
         #: Its row as it was read, until something is committed.
         self._found: JournalTask | None = (
             JournalTask.objects.filter(task_id=task).defer("model").first()
@@ -146,9 +143,8 @@ class DbJournal:
         self._head.update(model=model, model_at=at)
 
     def end(self, ended: Ended) -> None:
-        """See `Journal.end`. Who dies before the row says it begins the task again, and it repeats what it did."""
-        if not self._row_ends or ended.state == Task.NEEDS_PERSON:
-            self._head["ended"] = asdict(ended)
+        """See `Journal.end`."""
+        self._head["ended"] = asdict(ended)
 
     def reopen(self, begun: float) -> None:
         """See `Journal.reopen`."""
@@ -277,6 +273,18 @@ class DbJournal:
 def with_journal(task_id: str) -> Task:
     """A task and what `DbJournal` wants of its journal, by one statement. Raises `ObjectDoesNotExist`."""
     return Task.objects.select_related("journal").defer("journal__model").get(id=task_id)
+
+
+def anew(task_id: str, hold: Hold) -> Task:
+    """The same of a task that did nothing outside and is to begin again: its journal is dropped, unless a person was
+    to decide. Raises what ``hold`` raises."""
+    with transaction.atomic():
+        hold()
+        found = JournalTask.objects.filter(task_id=task_id).only("ended").first()
+        ended: Any = None if found is None else found.ended
+        if ended is None or ended["state"] != Task.NEEDS_PERSON:
+            drop([task_id])
+    return with_journal(task_id)
 
 
 def drop(task_ids: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
-"""`OutputLog`: what scripts of a task write while they run, kept as lines of its log."""
+"""`OutputLog`: what scripts of a task write, and effects report, while they run, kept as lines of its log."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.db import transaction
@@ -20,10 +20,12 @@ MOST: Final = 16 << 20
 
 
 class OutputLog:
-    """Of one run of a task. Each piece is stored once, however often it is told."""
+    """Of one run of a task. Each piece is stored once, however often it is told. ``hold`` is called first in each
+    transaction (`vetro.server.tasks.claim.Lease.hold`): who lost the task writes nothing more."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, hold: Callable[[], None] = lambda: None) -> None:
         self._task = task
+        self._hold = hold
         self._size = 0
         self._full = False
 
@@ -36,6 +38,7 @@ class OutputLog:
             text = f"… {left:,} bytes are left out here …\n{text}".rstrip("\n")
         self._size += len(text)
         with transaction.atomic():
+            self._hold()
             self._full = self._size > MOST or not fits(self._task.project_id, "logs", len(text))
             if self._full:
                 what = Text("further output of scripts is not kept: there is too much of it")
@@ -46,3 +49,9 @@ class OutputLog:
             new = reports.add(self._task, name, text, entity_id=str(piece["id"]), details=about, kind=KIND)
             if new:
                 Task.objects.filter(id=self._task.id).update(log_bytes=F("log_bytes") + len(text))
+
+    def report(self, key: str, told: Mapping[str, Any]) -> None:
+        """Stores what the effects host has to say to people about an effect, once for each level."""
+        with transaction.atomic():
+            self._hold()
+            reports.add(self._task, f"{key} {told['level']}", told["text"], level=told["level"], entity_id=told["id"])

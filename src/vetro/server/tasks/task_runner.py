@@ -33,12 +33,12 @@ from vetro.server.config.config import Config
 from vetro.server.errors import Unavailable
 from vetro.server.observe import traces
 from vetro.server.secrets.key_file import KeysUnusable
-from vetro.server.tasks import effect_hosts, hooks, reports, spec, wakeup
+from vetro.server.tasks import effect_hosts, hooks, spec, wakeup
 from vetro.server.tasks.claim import Lease
 from vetro.server.tasks.compilation import Compilation
 from vetro.server.tasks.completion import break_off, finish
 from vetro.server.tasks.errors import BegunTooOften, InternalFailure
-from vetro.server.tasks.journal import DbJournal, with_journal
+from vetro.server.tasks.journal import DbJournal, anew, with_journal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
 from vetro.server.tasks.script_output import OutputLog
@@ -256,6 +256,8 @@ class TaskRunner:
 
     def _outcome(self, lease: Lease, methods: list[Any]) -> Outcome:
         task = with_journal(lease.task_id)
+        if task.kind == "plan" and task.attempts > 1:
+            task = anew(task.id, lease.hold)  # what it recorded is gone with its worker's folder
         journal = DbJournal(task.id, lease.hold, task)
         try:
             if task.attempts > MOST_CLAIMS:
@@ -324,9 +326,7 @@ class TaskRunner:
             if event["event"] == "spans" and isinstance(event["spans"], list):
                 methods.extend(event["spans"][:MOST_SPANS])
             elif event["event"] == "progress" and "report" in event:
-                told = event["report"]
-                key = f"{event['key']} {told['level']}"  # told again when the task is begun again
-                reports.add(task, key, told["text"], level=told["level"], entity_id=told["id"])
+                output.report(event["key"], event["report"])  # told again when the task is begun again
             elif event["event"] == "progress" and "output" in event:
                 output.add(event["key"], event["output"])
             elif event["event"] == "progress" and "waits" in event:
@@ -335,7 +335,7 @@ class TaskRunner:
                 waits.store([])  # the new one has told nothing yet
             self._events(event)
 
-        output, waits = OutputLog(task), WaitLog(task, lease, journal)
+        output, waits = OutputLog(task, lease.hold), WaitLog(task, lease, journal)
         engine_task = spec.engine_task(task)
         self.compilation.used([package["digest"] for package in spec.packages_of(task)])
         with self._host(task, lease) as (host, folder):
