@@ -103,6 +103,14 @@ def test_a_new_form_begins_with_the_default_and_changes_to_another() -> None:
         form_session.preset(work, "tiny")
 
 
+def test_objects_of_presets_are_of_the_class_that_the_package_means() -> None:
+    shop = DESCRIBER.of("p.Shop")
+    assert shop is not None
+    large = next(one for one in shop.form.presets if one.name == "large")
+    # Without a version a type is one of version 0 for a catalog, which it need not have.
+    assert large.values["server"] == {"?": {"type": "p.Rack/1.2.0@p"}, "size": "m1.large", "slots": 4}
+
+
 def test_what_a_deployment_fixed_and_what_is_edited_stay() -> None:
     form_session = session(fixed=lambda id: id == "s")
     stored = {"?": {"type": "p.Shop", "id": "s"}, "title": "Old", "plan": "mine", "seats": 3}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from vetro.yaql.errors import VetroError
 from vetro.yaql.values import thaw
 
 METADATA: Final = "io.murano.metadata."
@@ -99,6 +100,27 @@ def form_presets(hints: Iterable[Hint], rank: Rank) -> list[dict[str, Any]]:
     made = []
     for name, (_, hint) in sorted(nearest.items(), key=lambda item: item[1][0]):
         texts = {key: hint.values[key] for key in ("title", "description") if hint.values.get(key)}
-        preset = {"name": name, "title": name, **texts, "values": thaw(hint.values.get("values") or {})}
+        preset = {"name": name, "title": name, **texts, "values": _exact(thaw(hint.values.get("values") or {}), hint)}
         made.append({**preset, "default": True} if hint.values.get("default") else preset)
     return made
+
+
+def _exact(value: Any, hint: Hint) -> Any:
+    """Values of a preset whose objects name the class that its author means: in the version that the package requires.
+
+    A type without a version is one of version 0 everywhere else, which a library rarely has.
+    """
+    if isinstance(value, Mapping):
+        return {key: _header(part, hint) if key == "?" else _exact(part, hint) for key, part in value.items()}
+    return [_exact(part, hint) for part in value] if isinstance(value, list) else value
+
+
+def _header(header: Any, hint: Hint) -> Any:
+    written = header.get("type") if isinstance(header, Mapping) else None
+    if not isinstance(written, str) or "/" in written or "@" in written or "classVersion" in header:
+        return header
+    try:
+        meant = hint.declaring.resolve_class(written)
+    except VetroError:  # the form leaves the property alone
+        return header
+    return {**header, "type": f"{meant.name}/{meant.package.version}@{meant.package.name}"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.forms.conftest import SHOP
+from tests.server.forms.conftest import MANIFEST, SHOP
 from vetro.forms.sessions import DefinitionFormSession
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import drafts
@@ -336,3 +336,26 @@ def test_forms_that_nobody_wants_any_more_go(ann: Any, shop: Any, monkeypatch: p
     FormDraft.objects.filter(id=ids[1]).update(updated=datetime.now(UTC) - timedelta(days=31))
     fresh = form_session.begin(me, package=shop.id).id
     assert {row["id"] for row in form_session.mine(me)} == {ids[2], fresh}
+
+
+STANDARD = """\
+Name: Shop
+Namespaces: {=: test, std: io.vetro.std, v: io.vetro.forms}
+Meta:
+  - v:Preset: {name: small, values: {host: {'?': {type: io.vetro.std.Server}, flavor: m1.small}}}
+Properties:
+  host: {Contract: $.class(std:Server).notNull().owned()}
+"""
+
+
+def test_a_preset_makes_an_object_of_a_standard_package_that_is_beyond_version_0(
+    ann: Any, publish: Callable[..., Any], environment: str
+) -> None:
+    requires = "  io.vetro: 1\n  io.vetro.std: 1\n"
+    manifest = MANIFEST.replace("UI: ui.yaml\n", "").replace("  io.murano: '>=0'\n", requires)
+    row = publish(ann, manifest=manifest, shop=STANDARD)
+    shown = form_session.begin(ann.caller, environment_id=environment, package=row.id)
+    host = fields_of(shown)["host"]
+    assert shown.form.preset == "small" and host.value["?"]["type"] == "io.vetro.std.Server/1.0.0@io.vetro.std"
+    assert host.value["flavor"] == "m1.small"
+    assert "flavor" in {field.name for section in host.sections for field in section.fields}, "the object has a form"

@@ -51,6 +51,12 @@ def installed() -> tuple[Package, ...]:
     return tuple(found)
 
 
+def owner_of(class_name: str, package: str | None = None) -> Package | None:
+    """The standard package that has a class, or None; ``package``: the only one that may. What runs packages has them
+    without a row of the catalog, and finds a class of theirs by this version only: without one it is asked for 0."""
+    return next((row for row in installed() if class_name in row.class_names and package in (None, "", row.fqn)), None)
+
+
 def ensure() -> None:
     """Stores the standard packages of this version of Vetro; called at every start.
 

@@ -25,6 +25,7 @@ from vetro.server.catalog.dependencies import Pinned, packages_for, packages_for
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.package_texts import texts_of
 from vetro.server.catalog.resolver import scope_of
+from vetro.server.catalog.standard_packages import owner_of
 from vetro.server.errors import Invalid
 from vetro.server.tasks.package_queries import ask
 
@@ -72,7 +73,7 @@ class ServiceCatalog:
             rows = self.packages_of(name, version, package)
         except Invalid:
             return None
-        own = rows[0] if rows and name in rows[0].class_names else None
+        own = rows[0] if rows and name in rows[0].class_names else owner_of(name, package)
         on_class: dict[str, Any] = {"name": name, "version": None, "package": None}
         if own is not None:
             on_class = {"name": name, "version": f"=={own.version}", "package": own.fqn}

@@ -9,6 +9,7 @@ from vetro.muranopl.declarations.versions import parse_spec
 from vetro.server.caller import Caller
 from vetro.server.catalog.dependencies import packages_for
 from vetro.server.catalog.models import PackageClass
+from vetro.server.catalog.standard_packages import owner_of
 from vetro.server.errors import Invalid, NotFound
 
 
@@ -44,10 +45,12 @@ def find(caller: Caller, class_name: str, version: str | None = None, package: s
             "package_id"
         )
     }
-    own = [p for p in chosen if p.id in owners and package in (None, p.fqn)]
-    if not own:  # a class of the installation: task processes have those; or the package has none of this name
+    own = next((p for p in chosen if p.id in owners and package in (None, p.fqn)), None) or owner_of(
+        class_name, package
+    )
+    if own is None:  # the package has none of this name
         return ResolvedClass(chosen, {"name": class_name, "version": None, "package": package})
-    return ResolvedClass(chosen, {"name": class_name, "version": f"=={own[0].version}", "package": own[0].fqn})
+    return ResolvedClass(chosen, {"name": class_name, "version": f"=={own.version}", "package": own.fqn})
 
 
 def _chosen(caller: Caller, name: str, version: str | None) -> list[Any] | None:
