@@ -137,6 +137,16 @@ def test_the_catalog_tells_of_it_in_german_and_finds_it_by_german_words(
     assert "For tests of forms" in english.get("/app/catalog/test.Shop/").content.decode()
 
 
+def test_what_a_class_will_ask_is_german_to_the_messages_of_its_contracts(
+    german: Client, browser: Browser, publish: Callable[..., Any], ann: Any
+) -> None:
+    publish(ann, manifest=PLAIN, german=GERMAN)
+    where: dict[str, Any] = {"path": "/app/catalog/test.Shop/form", "headers": {"hx-target": "form"}}
+    asked = german.get(**where).content.decode()
+    assert "Text, zu lang für ein Schild" in asked and "too long" not in asked
+    assert "text, too long for a sign" in browser(ann).get(**where).content.decode()
+
+
 def test_actions_have_german_titles(
     german: Client, browser: Browser, publish: Callable[..., Any], ann: Any, drain: Callable[[], int]
 ) -> None:

@@ -6,7 +6,7 @@ What no words are found for is left out: a page never shows an expression to who
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -57,8 +57,9 @@ _CLASS: Final = re.compile(r"[A-Za-z_]\w*(\.\w+)+", re.ASCII)
 _ANY: Final = frozenset({"io.murano.Application", "io.murano.Object"})
 
 
-def of_schema(schema: Any, deep: int = 0) -> str:
-    """What a value has to be; '' where there is nothing to say."""
+def of_schema(schema: Any, deep: int = 0, said_as: Callable[[str], str] = str) -> str:
+    """What a value has to be; '' where there is nothing to say. ``said_as``: an author's words in the language of
+    whoever reads them."""
     if not isinstance(schema, Mapping) or deep > _DEEP:
         return ""
     choices = schema.get("enum")
@@ -73,12 +74,12 @@ def of_schema(schema: Any, deep: int = 0) -> str:
     names = [types] if isinstance(types, str) else list(types) if isinstance(types, list) else []
     names = [name for name in names if isinstance(name, str)]
     free = "null" in names
-    said = [text for name in names if name != "null" if (text := _of_type(name, schema, deep))]
+    said = [text for name in names if name != "null" if (text := _of_type(name, schema, deep, said_as))]
     if not said or len(said) > 2:
         return ""
     parts = [_(" or ").join(said)]
     if len(said) == 1:
-        parts += _bounds(schema)
+        parts += _bounds(schema, said_as)
     if free and not deep:
         parts.append(_("may be left empty"))
     return ", ".join(parts)
@@ -103,16 +104,16 @@ def of_value(value: Any) -> str:
     return value[: 2 * _LONGEST] if isinstance(value, str) else ""
 
 
-def _of_type(name: str, schema: Mapping[str, Any], deep: int) -> str:
+def _of_type(name: str, schema: Mapping[str, Any], deep: int, said_as: Callable[[str], str]) -> str:
     if name == "array":
-        inner = of_schema(schema.get("items"), deep + 1)
+        inner = of_schema(schema.get("items"), deep + 1, said_as)
         return _("a list of: %s") % inner if inner else _("a list")
     if name == "object" and isinstance(parts := schema.get("properties"), Mapping) and parts:
         return _("a group of values: %s") % ", ".join(str(part)[:_LONGEST] for part in list(parts)[:_CHOICES])
     return _(_TYPES[name]) if name in _TYPES else ""
 
 
-def _bounds(schema: Mapping[str, Any]) -> list[str]:
+def _bounds(schema: Mapping[str, Any], said_as: Callable[[str], str]) -> list[str]:
     least, most = _whole(schema.get("minLength")), _whole(schema.get("maxLength"))
     said = []
     if least and most and least == most:
@@ -140,7 +141,7 @@ def _bounds(schema: Mapping[str, Any]) -> list[str]:
         said.append(ngettext("at most %d of them", "at most %d of them", items) % items)
     checks = schema.get("allOf")
     checks = [one for one in checks if isinstance(one, Mapping)] if isinstance(checks, list) else []
-    said += [str(one["message"])[:200] for one in checks if one.get("message")]  # the author's words
+    said += [said_as(str(one["message"]))[:200] for one in checks if one.get("message")]  # the author's words
     if "pattern" in schema or any("message" not in one for one in checks):
         said.append(_("in a certain form"))
     return said

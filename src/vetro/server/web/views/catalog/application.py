@@ -145,7 +145,7 @@ def _asked(asked: list[dict[str, Any]], word: Callable[[str], str]) -> list[dict
             "label": word(item["words"].get("title") or item["name"]),
             "help": word(item["words"].get("help") or item["words"].get("description") or ""),
             "required": "default" not in item["schema"],
-            "words": value_words.of_schema(item["schema"]),
+            "words": value_words.of_schema(item["schema"], said_as=word),
             "initial": value_words.of_value(item["schema"].get("default")),
         }
         for item in asked
