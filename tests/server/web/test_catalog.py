@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +44,7 @@ def shop(ann: Any, root: Any) -> Any:
         [
             archive("com.example.Shop", "1.0.0", Name="Shop", Tags=["web", "trade"], Author="Eve & Co"),
             archive(
-                "com.example.Shop", "2.0.0", Name="Shop", Tags=["web"], UI="ui.yaml", files=_FILES,
+                "com.example.Shop", "2.0.0", Name="Shop", Tags=["Trade", "web"], UI="ui.yaml", files=_FILES,
                 Description="Sells <i>things</i>. See https://shop.example/",
             ),
         ],
@@ -98,6 +99,9 @@ def test_tiles_show_the_newest_version_with_text_escaped(ann: Any, shop: Any, br
     assert "2.0.0" in page and "1.0.0" not in page
     assert "Sells &lt;i&gt;things&lt;/i&gt;" in page
     assert "Core library" not in page
+    # A tag that is called like the category beside it is not told twice.
+    tile = page[page.index('href="/app/catalog/com.example.Shop/"') :].partition("</li>")[0]
+    assert re.findall(r'<span class="word[^"]*">([^<]*)</span>', tile) == ["Trade", "web"]
 
 
 def test_search_category_and_tags_count_together(ann: Any, shop: Any, browser: Browser) -> None:
