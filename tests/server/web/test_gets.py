@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,34 @@ def shop(ann: Any) -> Any:
     standard_packages.ensure()
     data = archive("com.example.Shop", Name="Shop", classes={"com.example.Shop": SHOP})
     return service.import_packages(ann.caller, [data]).packages[0]
+
+
+CHAIN = """
+Namespaces: {'=': com.example, m: io.murano.metadata}
+Name: Chain
+Extends: Shop
+Methods:
+  openDoors:
+    Body: {Return: 2}
+  close:
+    Scope: Public
+    Meta: {m:Title: {text: Close the doors}}
+    Body: {Return: 3}
+  count:
+    Usage: Static
+    Scope: Public
+    Body: {Return: 4}
+  hide:
+    Body: {Return: 5}
+"""
+
+
+def test_actions_that_a_class_inherits_are_told_too(ann: Any, browser: Browser) -> None:
+    standard_packages.ensure()
+    classes = {"com.example.Shop": SHOP, "com.example.Chain": CHAIN}
+    service.import_packages(ann.caller, [archive("com.example.Chain", Name="Chain", classes=classes)])
+    told = text(browser(ann).get("/app/catalog/com.example.Chain/gets", headers=PART))
+    assert re.findall(r"</svg> ([^<]+)</li>", told) == ["Close the doors", "openDoors"], told
 
 
 def text(answer: Any) -> str:

@@ -23,6 +23,7 @@ from vetro.muranopl.declarations.tree import (
     Literal,
     MetaDecl,
     MethodDecl,
+    MethodUsage,
     PropertyDecl,
 )
 from vetro.muranopl.schema import class_schemas
@@ -46,9 +47,11 @@ _WORDS = {
 
 
 def describe(data: bytes, location: str, others: Iterable[str], limits: ArchiveLimits) -> dict[str, Any]:
-    """{classes: [{name, parents, ancestors, properties, methods, inherited, …}], asked, form: [{name, fields}] | None}.
+    """{classes: [{name, parents, ancestors, properties, methods, inherited, …}], asked, actions,
+    form: [{name, fields}] | None}.
 
     ``asked``: [{name, words, schema}] of what the form asks that is made of the class named like the package.
+    ``actions``: [{name, words}] of what its objects can be told to do, inherited ones included.
 
     ``others``: paths of packages that it requires. A class that cannot be linked has an ``error`` and what its own
     file declares; one that cannot be read has the error alone.
@@ -66,9 +69,10 @@ def describe(data: bytes, location: str, others: Iterable[str], limits: ArchiveL
     try:
         classes = [_class(session, package, name) for name in sorted(package.classes)[:_CLASSES]]
         asked = _asked(session, package)
+        actions = _actions(session, package)
     finally:
         session.close()
-    return {"classes": classes, "asked": asked, "form": _form(package)}
+    return {"classes": classes, "asked": asked, "actions": actions, "form": _form(package)}
 
 
 def _class(session: Any, package: LoadedPackage, name: str) -> dict[str, Any]:
@@ -123,6 +127,27 @@ def _asked(session: Any, package: LoadedPackage) -> list[dict[str, Any]]:
     }
     shown = list(schema.get("properties", {}).items())[:_MEMBERS]
     return [{"name": name, "words": words.get(name, {}), "schema": told} for name, told in shown]
+
+
+def _actions(session: Any, package: LoadedPackage) -> list[dict[str, Any]]:
+    """The methods of the main class that are actions of its objects, as `vetro.muranopl.objects.actions` tells them,
+    but for static ones; none where it cannot be linked."""
+    if package.name not in package.classes:
+        return []
+    try:
+        kind = session.types.in_package(package, package.name)
+    except VetroError:
+        return []
+    found: dict[str, dict[str, Any]] = {}
+    for ancestor in kind.ancestors:
+        for name, method in ancestor.own_methods.items():
+            decl = method.decl
+            if decl is None or not decl.public or name.startswith((".", "__")):
+                continue
+            if decl.usage in (MethodUsage.STATIC, MethodUsage.EXTENSION):
+                continue
+            found.setdefault(name, {"name": name, "words": _words(ancestor.decl, decl.meta)})
+    return list(found.values())[:_MEMBERS]
 
 
 def _unknown(node: Any, of: Any) -> Any:

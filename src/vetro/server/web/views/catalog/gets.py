@@ -19,8 +19,8 @@ from vetro.server.web.page import page, render
 from vetro.server.web.views.catalog.application import chosen, versions_of
 from vetro.server.web.views.packages import contents
 
-#: Actions that are named.
-_ACTIONS = 12
+#: Actions that are named: more than what an application of many inherits and has.
+_ACTIONS = 40
 
 
 @page("GET", "POST", rule="get_package")
@@ -45,18 +45,16 @@ def _told(task: Task) -> dict[str, Any]:
 
 
 def actions_of(caller: Caller, row: Any) -> list[dict[str, str]]:
-    """The actions of the class named like the package: {title, help}."""
+    """The actions of the class named like the package, inherited ones included: {title, help}."""
     try:
-        told = contents.described(caller, row)["classes"]
+        told = contents.described(caller, row)["actions"]
     except ServiceError:  # the part about its form says so
         return []
-    main = next((item for item in told if item["name"] == row.fqn), None)
-    methods = [item for item in main["methods"] if item["public"] and item["usage"] != "Static"] if main else []
     texts = texts_of([row])
     return [
         {
             "title": translated(authored(item["words"].get("title") or item["name"], texts)),
             "help": translated(authored(item["words"].get("help") or "", texts)),
         }
-        for item in methods[:_ACTIONS]
+        for item in told[:_ACTIONS]
     ]
