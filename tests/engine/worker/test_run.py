@@ -183,3 +183,20 @@ def test_who_is_cancelled_at_another_moment_has_not_diverged(tmp_path: Path) -> 
     outcome = work(second)
     assert (outcome.state, outcome.error["message"]) == ("cancelled", "enough")
     assert [report["text"] for report in outcome.reports] == ["closing", "closing"]
+
+
+def test_the_end_of_a_process_that_dies_of_a_cancellation_is_in_the_journal(tmp_path: Path) -> None:
+    """Else a worker that dies before the row of its task is written would leave one that begins again."""
+
+    def dies(process: Scripted) -> None:
+        assert process.hear()["t"] == "task"
+        assert process.hear()["t"] == "cancel"
+
+    task = Task("t", "action", (package(tmp_path / "package", "go: {}"),), model(), method="go", object_id="1", seed="s")
+    with Case(None, tmp_path, task).journal() as journal:  # type: ignore[arg-type]
+        host = HostThread(lambda: make_host(tmp_path))
+        worker = Worker(task, journal, Launcher(dies), host, policies=Policies(UNSAFE))
+        worker.cancel("enough")
+        assert worker.run().state == "killed"
+        ended = journal.begin(task.as_json(), worker.engine, 0.0).ended
+    assert ended is not None and ended.state == "killed"

@@ -12,7 +12,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vetro.engine.effect_kinds import Answer, Policy, answer_of
@@ -90,6 +90,8 @@ class Run:
         #: Since when results that were only read, and notes, wait for a commit (`_IDLE`).
         self._lazy: float | None = None
         self._ended: Ended | None = None
+        #: Whether the end is in the journal.
+        self.wrote_end = False
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
@@ -109,20 +111,17 @@ class Run:
                 self._turn()
                 if self._task.closed and self._ended is None:
                     self._commit()  # what it noted last, which the next process does not tell again
-                    return self._died()
+                    found = self._died()
+                    if isinstance(found, Died):
+                        return found
+                    self._ended = found
             self._drop_unsent()
-            self._write_end(self._ended)
+            if not self.link.under_way:  # else it is written when the host has ended that, too
+                self._ended, self.wrote_end = self.worker.write_end(self._ended), True
             self._commit()
             return self._ended
         finally:
             self._close()
-
-    def _write_end(self, ended: Ended) -> None:
-        """With the last commit, unless the host is still at something: then it is written when that has ended, too."""
-        self._ended = replace(ended, error=self.worker.redaction.data(ended.error))
-        if not self.link.under_way:
-            self.step("before end", "")
-            self.journal.end(self._ended)
 
     def _drop_unsent(self) -> None:
         """The task is over: what it asked for in the same breath is not begun."""

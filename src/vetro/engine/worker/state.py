@@ -6,13 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vetro.engine.effect_kinds import Policy
 from vetro.engine.task.task import Task
 from vetro.engine.version import engine_version
 from vetro.engine.worker.checkpoint import EVERY_SECONDS, LARGEST_SHARE
-from vetro.engine.worker.journal import Journal
+from vetro.engine.worker.journal import Ended, Journal
 from vetro.engine.worker.ports import Events, HostPort, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.yaql.redact import Secrets
 
@@ -111,6 +111,13 @@ class WorkerState:
         """Makes what was written durable. Raises `LeaseLost` when the task belongs to another worker now."""
         self.require()
         self.journal.commit()
+
+    def write_end(self, ended: Ended) -> Ended:
+        """Writes the end, durable with the next commit. Gives it as it was written: without what is secret."""
+        ended = replace(ended, error=self.redaction.data(ended.error))
+        self.step("before end", "")
+        self.journal.end(ended)
+        return ended
 
     def require(self) -> None:
         """Raises `LeaseLost` when the task belongs to another worker now."""

@@ -64,9 +64,10 @@ class Worker(WorkerState):
         try:
             while True:
                 self.meters.runs += 1
-                ended = Run(self, link, deadline).go()
+                run = Run(self, link, deadline)
+                ended = run.go()
                 if isinstance(ended, Ended):
-                    written = not link.under_way
+                    written = run.wrote_end
                     break
                 deaths += 1
                 self.journal.attempt(died=True)
@@ -80,9 +81,9 @@ class Worker(WorkerState):
             raise
         finally:
             link.close()
-        if not written:
-            ended = replace(ended, error=self.redaction.data(ended.error))
-            self._end(ended)
+        if not written:  # what the host still did has ended: before, nobody would have gone on with it
+            ended = self.write_end(ended)
+            self.commit()
         self.step("after end", "")
         return self._outcome(ended, self.undecided() if ended.state == "needs_person" else [])
 
@@ -100,12 +101,6 @@ class Worker(WorkerState):
         begun = progress.begun + max(waited, 0.0)
         self.journal.reopen(begun)
         return replace(progress, begun=begun, ended=None)
-
-    def _end(self, ended: Ended) -> None:
-        """What the host still did has ended: before, nobody would have gone on with it after a death of this worker."""
-        self.step("before end", "")
-        self.journal.end(ended)
-        self.commit()
 
     def undecided(self) -> list[OpenEffect]:
         """Effects without result of which only a person can say whether they were done."""
