@@ -192,7 +192,8 @@ def test_the_end_of_a_process_that_dies_of_a_cancellation_is_in_the_journal(tmp_
         assert process.hear()["t"] == "task"
         assert process.hear()["t"] == "cancel"
 
-    task = Task("t", "action", (package(tmp_path / "package", "go: {}"),), model(), method="go", object_id="1", seed="s")
+    path = package(tmp_path / "package", "go: {}")
+    task = Task("t", "action", (path,), model(), method="go", object_id="1", seed="s")
     with Case(None, tmp_path, task).journal() as journal:  # type: ignore[arg-type]
         host = HostThread(lambda: make_host(tmp_path))
         worker = Worker(task, journal, Launcher(dies), host, policies=Policies(UNSAFE))

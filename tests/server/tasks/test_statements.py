@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.server.tasks import shop
-from vetro.engine.worker import run as worker_run
+from vetro.engine.worker import commits
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
@@ -37,8 +37,8 @@ Methods:
 @pytest.fixture(autouse=True)
 def together(monkeypatch: pytest.MonkeyPatch) -> None:
     """What nobody waits for is committed with the next commit, however slow the machine is."""
-    monkeypatch.setattr(worker_run, "_IDLE", 600.0)
-    monkeypatch.setattr(worker_run, "_BEGIN", 600.0)
+    monkeypatch.setattr(commits, "SOON", 600.0)
+    monkeypatch.setattr(commits, "BEGIN", 600.0)
 
 
 Counted = Callable[..., tuple[int, int, str]]

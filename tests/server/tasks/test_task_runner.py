@@ -12,7 +12,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tests.server.tasks import shop
 from vetro.engine.outcome import Outcome
-from vetro.engine.worker import run as worker_run
+from vetro.engine.worker.effects import Effects
+from vetro.engine.worker.run import Run
 from vetro.server import setup
 from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config
@@ -64,14 +65,15 @@ def run(ann: Any, drain: Callable[..., int], **properties: Any) -> tuple[Any, An
 @pytest.fixture
 def time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """An hour passes as soon as a task begins to sleep, however slow the machine was until then."""
-    intend = worker_run.Run._intend
+    intend, passed = Effects._intend, [0.0]
 
-    def intended(run: worker_run.Run, asked: Any, begun: float) -> None:
-        intend(run, asked, begun)
-        if asked.kind == "sleep":
-            run._now = lambda: time.monotonic() + 3600
+    def intended(effects: Effects, request: Any, begun: float) -> None:
+        intend(effects, request, begun)
+        if request.kind == "sleep":
+            passed[0] = 3600.0
 
-    monkeypatch.setattr(worker_run.Run, "_intend", intended)
+    monkeypatch.setattr(Effects, "_intend", intended)
+    monkeypatch.setattr(Run, "_now", staticmethod(lambda: time.monotonic() + passed[0]))
 
 
 @pytest.mark.usefixtures("time_passes")

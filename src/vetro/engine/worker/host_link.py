@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class UnderWay:
     """An effect that the host is performing."""
 
-    asked: EffectRequest
+    request: EffectRequest
     begun: float
     #: Whether its intent is in the journal; the others only read.
     written: bool
@@ -51,28 +51,28 @@ class HostLink:
         found = [e.about.get("id") for e in self._worker.journal.entries() if e.open and e.kind == "agent.call"]
         return [id for id in found if isinstance(id, str)]
 
-    def perform(self, asked: EffectRequest, begun: float, *, adopt: bool, written: bool) -> None:
+    def perform(self, request: EffectRequest, begun: float, *, adopt: bool, written: bool) -> None:
         """Lets the host perform an effect."""
-        self.under_way[asked.key] = UnderWay(asked, begun, written)
-        self._send_perform(asked, begun, adopt)
+        self.under_way[request.key] = UnderWay(request, begun, written)
+        self._send_perform(request, begun, adopt)
 
-    def _send_perform(self, asked: EffectRequest, begun: float, adopt: bool) -> None:
+    def _send_perform(self, request: EffectRequest, begun: float, adopt: bool) -> None:
         assert self.stream is not None
         self.stream.send(
             {
                 "t": "perform",
-                "key": asked.key,
-                "kind": asked.kind,
-                "args": dict(asked.args),
+                "key": request.key,
+                "kind": request.kind,
+                "args": dict(request.args),
                 "adopt": adopt,
                 "begun": begun,
             }
         )
 
-    def listen(self, asked: EffectRequest) -> None:
+    def listen(self, request: EffectRequest) -> None:
         """Hands an effect over that nobody waits for and that each new host has to know."""
-        self._listening[str(asked.args.get("queue"))] = asked
-        self._send_perform(asked, 0.0, False)
+        self._listening[str(request.args.get("queue"))] = request
+        self._send_perform(request, 0.0, False)
 
     def stored(self, key: str) -> None:
         """The result of an effect is durable."""
@@ -101,7 +101,7 @@ class HostLink:
         Raises `HostUnavailable` when that happened too often.
         """
         assert self.stream is not None
-        if not self.stream.closed:
+        if not self.gone:
             return
         failure = self.stream.failure
         self._drop()
@@ -110,22 +110,22 @@ class HostLink:
             raise HostUnavailable(f"the effects host died {self._deaths} times" + (f": {failure}" if failure else ""))
         self.open()
         self._worker.events({"event": "restarted", "what": "host", "reason": failure or "it has gone"})
-        for asked in self._listening.values():
-            self._send_perform(asked, 0.0, False)
+        for request in self._listening.values():
+            self._send_perform(request, 0.0, False)
         for item in self.under_way.values():
-            if self._worker.policies(item.asked.kind) is Policy.UNSAFE:
+            if self._worker.policies(item.request.kind) is Policy.UNSAFE:
                 self.lost = True
             else:
-                self._send_perform(item.asked, item.begun, True)
+                self._send_perform(item.request, item.begun, True)
 
     def result(self, key: str, answer: Any, error: Mapping[str, Any] | None, at: float) -> tuple[Entry, bool] | None:
         """The effect ended: its journal entry without place, and whether its intent is written already."""
         item = self.under_way.pop(key, None)
         if item is None:
             return None
-        asked = item.asked
+        request = item.request
         entry = Entry(
-            *(key, asked.kind, asked.digest, about(asked.args), item.begun, None),
+            *(key, request.kind, request.digest, about(request.args), item.begun, None),
             answer=answer,
             error=error,
             ended=at,

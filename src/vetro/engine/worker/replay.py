@@ -75,21 +75,21 @@ class Replay:
         head = self._order[0] if self._order else None
         return head if head is not None and head.key not in self._asked else None
 
-    def ask(self, asked: EffectRequest) -> Divergence | None:
+    def ask(self, request: EffectRequest) -> Divergence | None:
         """The task asks. Gives the divergence when the journal holds another effect at this key, or it asked before."""
-        entry = self._recorded.get(asked.key)
-        note = self._notes.get(asked.key)
-        if asked.key in self._asked:
-            return self._differs(asked, _side(asked.kind, asked.digest, {"again": True}))
-        self._asked.add(asked.key)
-        if entry is not None and (entry.kind, entry.digest) != (asked.kind, asked.digest):
-            return self._differs(asked, _side(entry.kind, entry.digest, entry.about))
-        if note is not None and (note.kind, note.digest) != (asked.kind, asked.digest):
-            return self._differs(asked, _side(note.kind, note.digest, about(note.args)))
+        entry = self._recorded.get(request.key)
+        note = self._notes.get(request.key)
+        if request.key in self._asked:
+            return self._differs(request, _side(request.kind, request.digest, {"again": True}))
+        self._asked.add(request.key)
+        if entry is not None and (entry.kind, entry.digest) != (request.kind, request.digest):
+            return self._differs(request, _side(entry.kind, entry.digest, entry.about))
+        if note is not None and (note.kind, note.digest) != (request.kind, request.digest):
+            return self._differs(request, _side(note.kind, note.digest, about(note.args)))
         return None
 
-    def _differs(self, asked: EffectRequest, recorded: Mapping[str, Any]) -> Divergence:
-        return Divergence(asked.key, recorded, _side(asked.kind, asked.digest, about(asked.args)))
+    def _differs(self, request: EffectRequest, recorded: Mapping[str, Any]) -> Divergence:
+        return Divergence(request.key, recorded, _side(request.kind, request.digest, about(request.args)))
 
     def entry(self, key: str) -> Entry | None:
         """What the journal holds of an effect that was not delivered yet."""
