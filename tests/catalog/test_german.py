@@ -22,9 +22,9 @@ _SAME = re.compile(
 
 
 def complaints(package: LoadedPackage) -> list[str]:
-    found = [f"{package.name} {package.version}: {source.text}" for source in missing(package, "de")]
-    found += [str(problem) for problem in check_translations(package)]
     said = translations(package.files)["de"]
+    found = [f"{package.name} {package.version}: {source.text}" for source in missing(sources(package), said)]
+    found += [str(problem) for problem in check_translations(package)]
     found += [
         f"{package.name}: {text} stays {meant}"
         for text, meant in said.items()

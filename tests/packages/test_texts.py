@@ -180,12 +180,13 @@ def test_all_that_people_read_is_listed() -> None:
 def test_what_forms_make_of_names_may_be_translated_but_need_not() -> None:
     derived = [one.text for one in sources(package()) if one.derived]
     assert derived == ["Colour", "red", "green", "Because", "Main page"]
-    assert "Colour" not in [one.text for one in missing(package(), "de")]
+    assert "Colour" not in [one.text for one in missing(sources(package()), ())]
     assert told("Colour: Farbe\nMain page: Hauptseite\n") == []
 
 
 def test_what_the_file_has_is_not_missing() -> None:
-    wanted = missing(package("Seats: Plätze\nBoard:\n"), "de")
+    one = package("Seats: Plätze\nBoard:\n")
+    wanted = missing(sources(one), translations(one.files)["de"])
     assert "Seats" not in [one.text for one in wanted]
     assert "Board" in [one.text for one in wanted]
 
@@ -260,6 +261,15 @@ def test_aliases_make_no_more_than_a_file_may_hold() -> None:
     entries, problems = read_translations(tree(german))
     assert sum(len(e.translation) for e in entries["de"]) <= LARGEST
     assert problems
+
+
+def test_the_likely_text_is_looked_for_a_hundred_times_at_most() -> None:
+    """Each is compared with all texts of the package: a file may have thousands that it does not have."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    german = "".join(f"Seats{one}{other}: x\n" for one in letters for other in letters)
+    found = check_translations(package(german))
+    assert [problem.code for problem in found] == ["PKG117"] * 676
+    assert [str(problem.hint) for problem in found if problem.hint] == ["did you mean 'Seats'?"] * 100
 
 
 def test_files_of_no_language_are_told_and_many_languages_are_too_many() -> None:

@@ -9,7 +9,7 @@ count as one space in what is looked up, so that a text that a file wraps is wri
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -31,6 +31,7 @@ from vetro.muranopl.reader.files import read_file
 from vetro.packages.changelog import FILE as CHANGES
 from vetro.packages.changelog import Release, read_changes
 from vetro.packages.files import FileTree
+from vetro.packages.flow import quoted
 from vetro.packages.package import LoadedPackage
 from vetro.packages.paths import MANIFEST
 from vetro.packages.yamltree import Node, TreeError, read_documents
@@ -55,6 +56,10 @@ _LONGEST_KEY: Final = 1000
 _PLAIN: Final = re.compile(r"[^\W\d_][\w (),.;/+*'-]*")
 _WORDS: Final = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
 _PLACE: Final = re.compile(r"\{\w*\}")
+#: Texts that a package does not have for which the likely one is looked for: each is compared with all that it has.
+_SUGGESTED: Final = 100
+#: The form of a package.
+_FORM: Final = "UI/ui.yaml"
 #: Meta-classes -> their properties that people read.
 _META: Final[Mapping[str, tuple[str, ...]]] = {
     "io.murano.metadata.Title": ("text",),
@@ -224,14 +229,18 @@ def sources(package: LoadedPackage) -> list[Source]:
     manifest = package.manifest
     found: list[tuple[Any, str, bool]] = [(manifest.raw.get("Name"), MANIFEST, False)]
     found.append((package.description, MANIFEST, False))
-    for file_id in dict.fromkeys(package.classes.values()):
+    first: dict[str, str] = {}
+    for name, file_id in package.classes.items():
+        first.setdefault(file_id, name)
+    for file_id, name in first.items():
         file = file_id.removeprefix(f"{package.location}/")
-        for declared in _classes(package, file_id):
+        for declared in _classes(package, name):
             found += [(text, file, False) for text in _of_class(declared)]
             found += [(text, file, True) for text in _of_names(declared)]
     if package.ui:
-        found += [(text, "UI/ui.yaml", False) for text in _of_form(package.ui)]
-        found += [(title_of(name), "UI/ui.yaml", True) for name in _steps(package.ui)]
+        steps = _steps(package.ui)
+        found += [(text, _FORM, False) for _, step in steps for text in _of_step(step)]
+        found += [(title_of(name), _FORM, True) for name, _ in steps]
     for release in read_changes(package.files, package.version)[0]:
         for change in release.changes:
             texts = (change.text, change.do or {})
@@ -251,11 +260,11 @@ def _english(texts: Mapping[str, str]) -> str | None:
     return texts.get("") or texts.get("en")
 
 
-def _classes(package: LoadedPackage, file: str) -> Iterable[ClassDecl]:
-    names = [name for name, path in package.classes.items() if path == file]
+def _classes(package: LoadedPackage, name: str) -> Iterable[ClassDecl]:
+    """All classes of the file with the class of this name."""
     try:
-        text, file_id, _ = package.read_class(names[0])
-        read = read_file(text, file_id, format_version=package.format, default_name=names[0], problems=[])
+        text, file_id, _ = package.read_class(name)
+        read = read_file(text, file_id, format_version=package.format, default_name=name, problems=[])
     except (VetroError, ValueError):  # who checks the package says what is wrong
         return ()
     return read.classes.values()
@@ -308,27 +317,26 @@ def _messages(contract: Any) -> Iterator[Any]:
                 yield fold(node.args[1])
 
 
-def _of_form(text: str) -> Iterator[str]:
+def _steps(text: str) -> list[tuple[str, Node]]:
+    """Names and contents of the steps of a form."""
     try:
-        documents = read_documents(text, "ui.yaml")
+        documents = read_documents(text, _FORM)
     except TreeError:
-        return
-    for form in _of_key(documents[0] if documents else None, "Forms"):
-        for page in form.pairs or ():
-            for field in _of_key(page[1], "fields"):
-                yield from _of_field(field)
-            for rule in _of_key(page[1], "validators"):
-                yield from (node.text for key, node in rule.pairs or () if key.text == "message")
+        return []
+    forms = _of_key(documents[0] if documents else None, "Forms")
+    return [(name.text, step) for form in forms for name, step in form.pairs or ()]
 
 
-def _steps(text: str) -> Iterator[str]:
-    """Names of the pages of a form."""
-    try:
-        documents = read_documents(text, "ui.yaml")
-    except TreeError:
-        return
-    for form in _of_key(documents[0] if documents else None, "Forms"):
-        yield from (name.text for name, _ in form.pairs or ())
+def _of_step(step: Node) -> Iterator[str]:
+    for field in _of_key(step, "fields"):
+        yield from _of_field(field)
+    for rule in _of_key(step, "validators"):
+        yield from _message_of(rule)
+
+
+def _message_of(rule: Node) -> Iterator[str]:
+    """What a rule of a form says where it does not hold."""
+    yield from (node.text for key, node in rule.pairs or () if key.text == "message")
 
 
 def _of_field(field: Node) -> Iterator[str]:
@@ -340,7 +348,7 @@ def _of_field(field: Node) -> Iterator[str]:
             yield from (part.text for _, part in value.pairs or () if part.kind == "scalar")
         elif name == "validators":
             for rule in value.items or ():
-                yield from (node.text for word, node in rule.pairs or () if word.text == "message")
+                yield from _message_of(rule)
         elif name == "choices":
             yield from (label.text for _, label in value.pairs or ())
             yield from (item.items[1].text for item in value.items or () if item.items and len(item.items) > 1)
@@ -363,12 +371,13 @@ def check_translations(package: LoadedPackage) -> list[Diagnostic]:
     found, problems = read_translations(package.files)
     if not any(found.values()):
         return problems
-    there = [source.text for source in sources(package)]
-    known = frozenset(there)
+    known = frozenset(source.text for source in sources(package))
+    unknown = 0
     for entries in found.values():
         for entry in entries:
             if entry.text not in known:
-                close = suggest(entry.text, there) if len(entry.text) < 200 else None
+                unknown += 1
+                close = suggest(entry.text, known) if unknown <= _SUGGESTED else None
                 hint = Text("did you mean '{close}'?", close=close) if close else None
                 wrong = Text("no text of the package is '{text}'", text=entry.text[:80])
                 problems.append(Diagnostic(_UNKNOWN, WARNING, wrong, hint, entry.position))
@@ -384,10 +393,9 @@ def _places(text: str) -> frozenset[str]:
     return frozenset(_PLACE.findall(text))
 
 
-def missing(package: LoadedPackage, language: str) -> list[Source]:
-    """The texts of a package that its file of a language does not have."""
-    entries = {entry.text for entry in read_translations(package.files)[0].get(language, ())}
-    return [source for source in sources(package) if source.text not in entries and not source.derived]
+def missing(found: Iterable[Source], known: Container[str]) -> list[Source]:
+    """Those of the texts that are to be translated and are not among those that are ``known``."""
+    return [source for source in found if source.text not in known and not source.derived]
 
 
 def skeleton(found: Iterable[Source], known: Mapping[str, str]) -> str:
@@ -415,5 +423,4 @@ def _quoted(text: str) -> str:
         return text
     if "'" not in text and text.isprintable():
         return f"'{text}'"
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+    return quoted(text)

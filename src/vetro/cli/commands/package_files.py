@@ -18,8 +18,8 @@ from vetro.packages.manifest import parse_manifest
 from vetro.packages.paths import MANIFEST
 from vetro.packages.reference import reference as page
 from vetro.packages.scaffold import full_name_of, skeleton
+from vetro.packages.texts import missing, sources, translations
 from vetro.packages.texts import skeleton as skeleton_of
-from vetro.packages.texts import sources, translations
 
 
 @click.command("new")
@@ -190,8 +190,8 @@ def texts(path: str, language: str, every: bool, check: bool) -> None:
         package = standard.get(path) or load_packages([path])[0]
         known = translations(package.files).get(language, {})
         found = [one for one in sources(package) if (every or not one.derived or one.text in known)]
-        missing = [one for one in found if one.text not in known and not one.derived]
-    out.echo(out.shown(skeleton_of(missing if check else found, {} if check else known)).rstrip("\n"))
-    out.note(f"{out.plural(len(missing), 'text')} of {len(found)} without a translation")
-    if check and missing:
+        left = missing(found, known)
+    out.echo(out.shown(skeleton_of(left if check else found, {} if check else known)).rstrip("\n"))
+    out.note(f"{out.plural(len(left), 'text')} of {len(found)} without a translation")
+    if check and left:
         sys.exit(out.FAILED)
