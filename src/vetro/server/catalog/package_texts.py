@@ -3,7 +3,7 @@ from (`vetro.server.language`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 
 from vetro.library import core_packages
@@ -23,8 +23,14 @@ def standard() -> Translations:
 def texts_of(packages: Iterable[Package]) -> Translations:
     """Those of some packages and of the standard packages, together. Of what several translate the first one counts."""
     rows = list(packages)
-    stored = dict(Package.objects.filter(id__in=[row.id for row in rows]).values_list("id", "texts"))
-    return together(_stored(row, stored) for row in rows)
+    deferred = [row.id for row in rows if "texts" in row.get_deferred_fields()]
+    found = dict(Package.objects.filter(id__in=deferred).values_list("id", "texts")) if deferred else {}
+    return together(found.get(row.id, {}) if row.id in deferred else row.texts for row in rows)
+
+
+def texts_of_package(id: str) -> Translations:
+    """Those of a package of the catalog and of the standard packages; where there is none with this id, of these."""
+    return together(Package.objects.filter(id=id).values_list("texts", flat=True))
 
 
 def together(several: Iterable[Translations]) -> Translations:
@@ -38,14 +44,6 @@ def together(several: Iterable[Translations]) -> Translations:
 def worded(package: Package, text: str) -> str:
     """A text of a package with its translations."""
     return authored(text, package.texts)
-
-
-def _stored(row: Package, stored: Mapping[str, Translations]) -> Translations:
-    """What is stored; of a package that is not in the catalog any more what its archive says."""
-    if row.id in stored:
-        return stored[row.id]
-    found: Translations = row.texts
-    return found
 
 
 def _add(found: dict[str, dict[str, str]], more: Translations) -> None:

@@ -20,7 +20,7 @@ from vetro.forms.sessions import (
 )
 from vetro.model.header import parse_type_text
 from vetro.server.catalog.models import Package
-from vetro.server.catalog.package_texts import texts_of
+from vetro.server.catalog.package_texts import texts_of_package
 from vetro.server.errors import Invalid
 from vetro.server.forms import missing_packages, process_cache
 from vetro.server.forms.subjects import method_schema
@@ -59,7 +59,7 @@ def form_session_of(
         check=place.problems_of,
         stored=base,
         left=None if kept is None else kept.answers,
-        texts=texts_of(Package.objects.filter(id=subject.package_id)),
+        texts=texts_of_package(subject.package_id),
     )
 
 

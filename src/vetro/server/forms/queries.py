@@ -17,8 +17,7 @@ from vetro.model.header import parse_type_text
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.packages.texts import Translations, authored
 from vetro.server.caller import Caller
-from vetro.server.catalog.models import Package
-from vetro.server.catalog.package_texts import texts_of
+from vetro.server.catalog.package_texts import texts_of_package
 from vetro.server.environments import limits
 from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.forms import drafts, fill
@@ -112,7 +111,7 @@ def _texts(form: OpenForm) -> Translations:
     written = parse_type_text(subject.type) if subject.type else None
     if written is not None:
         return form.place.catalog.texts_of(written.name, written.version, written.package)
-    return texts_of(Package.objects.filter(id=subject.package_id))
+    return texts_of_package(subject.package_id)
 
 
 def _builders(form: OpenForm) -> Sequence[Choice]:
