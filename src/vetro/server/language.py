@@ -149,8 +149,6 @@ def translator() -> Callable[[str], str]:
 
 def translated_data(data: Any) -> Any:
     """Plain data with its messages in the language of the reader."""
-    if _entries(_language()) is None:
-        return data
     if isinstance(data, (Text, AuthorText)):
         return translated(data)
     if isinstance(data, Mapping):

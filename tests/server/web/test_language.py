@@ -12,13 +12,15 @@ from django.utils.translation import override
 
 from tests.server.messages import SOURCE, key, missing, names, templates, templates_of, translations
 from tests.server.web.wording import entry
-from vetro.diagnostics import Text, decode_messages, sentence
+from vetro.diagnostics import AuthorText, Text, decode_messages, sentence
+from vetro.forms.model import Field
 from vetro.forms.validation import message_of
 from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.files import MemoryTree
 from vetro.packages.formats import default_registry
 from vetro.server.language import translated, translated_data
+from vetro.server.web.views.wizard.controls import spoken
 
 
 def test_every_template_that_a_page_may_show_has_a_german_text() -> None:
@@ -104,6 +106,16 @@ def test_messages_are_said_in_german_with_their_values(text: str | None, meant: 
         assert translated(text) == (text or "")
     with override("de"):
         assert translated_data({"a": [text]}) == {"a": [meant or None]}
+
+
+def test_authors_who_do_not_write_english_may_translate_into_it() -> None:
+    seats = AuthorText("Plätze", {"en": "Seats"})
+    with override("en"):
+        assert translated(seats) == "Seats"
+        assert translated_data({"a": [seats]}) == {"a": ["Seats"]}
+        assert spoken(Field("seats", "integer", seats)).label == "Seats"
+    with override("de"):
+        assert translated_data([seats]) == ["Plätze"]
 
 
 def test_what_is_found_in_packages_is_told_in_german() -> None:

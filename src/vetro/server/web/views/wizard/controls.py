@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from vetro.forms import entry
@@ -328,8 +327,6 @@ def _mark(made: Control) -> str:
 def spoken(item: Field) -> Field:
     """A field in the language of the page: texts that are ours, and those that its package translates; not those in
     it."""
-    if (get_language() or "en").startswith("en"):
-        return item
     return replace(
         item,
         label=translated(item.label),
