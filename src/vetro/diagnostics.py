@@ -96,7 +96,7 @@ class AuthorText(str):
     def __reduce__(self) -> tuple[Any, ...]:
         return AuthorText, (str.__str__(self), dict(self.translations))
 
-    def changed(self, edit: Callable[[str], str]) -> AuthorText:
+    def edited(self, edit: Callable[[str], str]) -> AuthorText:
         """``edit`` done to the text and to its translations."""
         return AuthorText(edit(str.__str__(self)), {key: edit(text) for key, text in self.translations.items()})
 
@@ -107,9 +107,7 @@ _AS_IS: Final = frozenset({str, int, float, bool, type(None), Text, AuthorText})
 
 def edited(text: str, edit: Callable[[str], str]) -> str:
     """``edit`` done to a text; of a message to its values, so that it stays one where that gives the same."""
-    if isinstance(text, Text):
-        return text.edited(edit)
-    return text.changed(edit) if isinstance(text, AuthorText) else edit(text)
+    return text.edited(edit) if isinstance(text, (Text, AuthorText)) else edit(text)
 
 
 def sentence(text: str) -> str:
@@ -117,7 +115,7 @@ def sentence(text: str) -> str:
     if isinstance(text, Text):
         return text.sentence()
     if isinstance(text, AuthorText):
-        return text.changed(sentence)
+        return text.edited(sentence)
     return _capital(text) + ("" if text.endswith((".", "!", "?")) else ".")
 
 
