@@ -10,8 +10,8 @@
     tasks/<n>/         task.json, outcome.json of the task that left state n, as far as it is known
     reports.jsonl      their status lines
 
-Workspaces of the first versions kept an environment so. Models are in clear: whoever may read
-the environment may have its archive, nobody else.
+Workspaces of the first versions kept an environment so. Models are in clear: whoever may read the environment may have
+its archive, nobody else.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ from vetro.packages.lock import Lock, parse_lock
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs
-from vetro.server.environments import (
-    packages,
-    queries,
-)
+from vetro.server.environments import packages, queries
 from vetro.server.environments.archive import FORMAT
 from vetro.server.environments.models import Environment, State
 from vetro.server.tasks import log

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from importlib import import_module
-from types import ModuleType
 from typing import IO, Any
 
 from vetro.clouds.interface import PowerAction
@@ -17,7 +15,18 @@ from vetro.server.api.answers.tasks import task_json
 from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
-from vetro.server.environments import addresses, deploy, lookup, offers, power, queries, realize, service, simulation
+from vetro.server.environments import (
+    addresses,
+    deploy,
+    exports,
+    lookup,
+    offers,
+    power,
+    queries,
+    realize,
+    service,
+    simulation,
+)
 from vetro.server.environments import search as listing
 from vetro.server.errors import Invalid
 from vetro.server.watch import drift, metrics, repair
@@ -190,8 +199,7 @@ def realize_environment(caller: Caller, environment_id: str, *, cloud: dict[str,
 
 def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     """The environment as a ZIP archive in the format of workspaces, with secrets in clear."""
-    found: IO[bytes] = _loaded("exports").export_environment(caller, lookup.environment(caller, environment_id))
-    return found
+    return exports.export_environment(caller, lookup.environment(caller, environment_id))
 
 
 def import_environment(
@@ -203,15 +211,10 @@ def import_environment(
     keep_ids: bool = False,
 ) -> dict[str, Any]:
     """An environment from what `export_environment` or `vetro env export` wrote: {environment_id, session_id}."""
+    from vetro.server.environments import imports  # what few commands need takes long to load
+
     if keep_ids:
         enforce(caller, "keep_environment_ids")
         if not fresh:
             raise Invalid(Text("'keep_ids' goes with 'fresh': without it an environment keeps its ids anyway"))
-    made: dict[str, Any] = _loaded("imports").import_environment(
-        caller, archive, name=name, fresh=fresh, keep_ids=keep_ids
-    )
-    return made
-
-
-def _loaded(name: str) -> ModuleType:
-    return import_module(f"vetro.server.environments.{name}")  # what few commands need takes long to load
+    return imports.import_environment(caller, archive, name=name, fresh=fresh, keep_ids=keep_ids)
