@@ -104,8 +104,8 @@ def _rows(
         for field in section.fields:
             if not field.visible or field.confirms:
                 continue
-            own = words.said(field.label)
-            name = f"{label} / {own}" if label else own
+            called = words.said(field.label)
+            name = f"{label} / {called}" if label else called
             here = path + pointer(field.name)
             inner = list(_rows(field.sections, here, name, words)) if field.answered and not _of_choices(field) else []
             if inner and not field.secret:
@@ -114,8 +114,8 @@ def _rows(
                 yield from inner
             else:
                 text = text_of(field, words)
-                other = field.answered and text != NOTHING and not same(field.value, field.initial)
-                yield name, text, here, other, field.secret
+                own = field.answered and text != NOTHING and not same(field.value, field.initial)
+                yield name, text, here, own, field.secret
 
 
 def _object_text(value: Mapping[str, Any], words: ReviewWords) -> str:

@@ -103,8 +103,7 @@ def drive(row: Procedure, health: Mapping[str, Health] | None, next_part: NextPa
         before = GuardedUpdate.from_json(row.record)
         names = _names(row, health or ())
         asked: Any = row.asked
-        fits = next_part is not None and next_part.part == before.part + 1
-        draft = next_part.why if next_part is not None and fits else None
+        draft = next_part.why if next_part is not None and next_part.part == before.part + 1 else None
         facts = Facts(tasks=_tasks(row), health=health, names=names, asked=asked, draft=draft)
         after, commands = advance(before, facts, now.timestamp())
         if next_part is not None and after.part == before.part + 1:

@@ -31,7 +31,7 @@ _ENDING = (
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 
 
-def finish(held: Callable[[], Any], outcome: Outcome, methods: Sequence[Any] = ()) -> Task:
+def finish(held: Callable[[], Task], outcome: Outcome, methods: Sequence[Any] = ()) -> Task:
     """Ends a task. ``held`` gives its row, inside the transaction, and makes sure that nobody else ends it
     (`Lease.held`).
 
@@ -39,7 +39,7 @@ def finish(held: Callable[[], Any], outcome: Outcome, methods: Sequence[Any] = (
     Raises what ``held`` raises; then nothing was written.
     """
     with transaction.atomic():
-        task: Task = held()
+        task = held()
         close(task, outcome, methods)
     return task
 

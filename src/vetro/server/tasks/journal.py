@@ -38,7 +38,7 @@ _UPDATE_RESULT = (
 Hold = Callable[..., None]
 
 
-def _no_lease(**changes: Any) -> None:
+def no_lease(**changes: Any) -> None:
     """For those who need none: tests, decisions about tasks that nobody runs, and who takes over an old folder."""
 
 
@@ -46,7 +46,7 @@ class DbJournal:
     """``hold`` is called first in each transaction (`vetro.server.tasks.claim.Lease.hold`). ``row``: the task's, read
     with its journal (`with_journal`); then neither is asked for again."""
 
-    def __init__(self, task: str, hold: Hold = _no_lease, row: Task | None = None) -> None:
+    def __init__(self, task: str, hold: Hold = no_lease, row: Task | None = None) -> None:
         self.task = task
         self.written = 0
         self._hold = hold

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import transaction
@@ -11,6 +11,7 @@ from django.db.models import F
 from vetro.diagnostics import Text
 from vetro.server.quotas.enforcement import fits
 from vetro.server.tasks import reports
+from vetro.server.tasks.journal import Hold, no_lease
 from vetro.server.tasks.models import Task
 
 #: The kind of these lines.
@@ -23,7 +24,7 @@ class OutputLog:
     """Of one run of a task. Each piece is stored once, however often it is told. ``hold`` is called first in each
     transaction (`vetro.server.tasks.claim.Lease.hold`): who lost the task writes nothing more."""
 
-    def __init__(self, task: Task, hold: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, task: Task, hold: Hold = no_lease) -> None:
         self._task = task
         self._hold = hold
         self._size = 0

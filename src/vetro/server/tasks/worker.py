@@ -112,9 +112,8 @@ def main(
             left = runner.running()
             over.set()
             beating.join(_LAST)  # else it might write down once more that this worker lives
-            shutil.rmtree(
-                pool.heartbeat_folder, ignore_errors=True
-            )  # from now on hosts leave answers to whoever is next
+            # From now on hosts leave answers to whoever is next.
+            shutil.rmtree(pool.heartbeat_folder, ignore_errors=True)
             _leave(pool.member)
         if not drained:
             if left:
