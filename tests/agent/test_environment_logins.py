@@ -183,7 +183,7 @@ def test_an_agent_that_never_comes_is_told_with_what_nova_shows(
 
 
 def test_a_plan_knows_the_placeholder_only(config: Config, host: EffectsHost) -> None:
-    """A rehearsal compares with what Heat has."""
+    """A dry run compares with what Heat has."""
     from vetro.engine.host.config import cloud_of
 
     made = Deployed(server(), settings=spec.engine_settings(config, OWNER.environment))

@@ -167,8 +167,8 @@ def test_hosts_end_with_their_worker(tmp_path: Path) -> None:
         until_gone(pid)
 
 
-def test_a_rehearsal_waits_for_nothing(forker: HostForker, tmp_path: Path) -> None:
-    with HostProcess(config(tmp_path, rehearsal=True), forker) as host:
+def test_a_dry_run_waits_for_nothing(forker: HostForker, tmp_path: Path) -> None:
+    with HostProcess(config(tmp_path, dry_run=True), forker) as host:
         host.start()
         begun = time.time()
         assert perform(host, "clock", {}, "0/1") < begun + 60

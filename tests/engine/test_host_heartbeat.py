@@ -30,7 +30,7 @@ OWNER = {"project": "p", "environment": "e", "user": "u"}
 
 
 def test_a_worker_is_heard_of_for_a_while(tmp_path: Path) -> None:
-    heartbeat = Heartbeat(tmp_path / "pulse", 60.0)
+    heartbeat = Heartbeat(tmp_path / "heartbeat", 60.0)
     assert heartbeat.silence() == float("inf") and not heartbeat.lives()
     beat(heartbeat.path)
     assert heartbeat.lives()
@@ -91,12 +91,12 @@ def test_a_host_that_is_ending_takes_no_answers(tmp_path: Path) -> None:
 
 
 def test_a_host_ends_when_its_worker_is_silent(tmp_path: Path) -> None:
-    path = tmp_path / "pulse"
+    path = tmp_path / "heartbeat"
     beat(path)
     config = {
         "cloud": {"kind": "record", "directory": str(tmp_path / "cloud"), "settings": {}},
         "owner": OWNER,
-        "pulse": {"path": str(path), "seconds": 0.5},
+        "heartbeat": {"path": str(path), "seconds": 0.5},
     }
     with HostForker() as forker, HostProcess(config, forker) as host:
         host.start()
@@ -107,8 +107,8 @@ def test_a_host_ends_when_its_worker_is_silent(tmp_path: Path) -> None:
 
 def test_wrong_settings_are_named(tmp_path: Path) -> None:
     cloud = {"kind": "record", "directory": str(tmp_path / "cloud"), "settings": {}}
-    with pytest.raises(HostConfigError, match="'pulse'"):
-        build_host({"cloud": cloud, "owner": OWNER, "pulse": {"path": "/x"}})
+    with pytest.raises(HostConfigError, match="'heartbeat'"):
+        build_host({"cloud": cloud, "owner": OWNER, "heartbeat": {"path": "/x"}})
     assert heartbeats.Heartbeat.from_json(None) is None
 
 
@@ -132,5 +132,5 @@ def test_what_was_ordered_before_both_stood_still_is_not_begun() -> None:
 
 
 def test_a_host_gets_as_long_as_a_lease_from_its_start(tmp_path: Path) -> None:
-    heartbeat = Heartbeat(tmp_path / "pulse", 60.0)  # nobody has written it yet
+    heartbeat = Heartbeat(tmp_path / "heartbeat", 60.0)  # nobody has written it yet
     assert heartbeat.lives(moment()) and not heartbeat.lives(moment() - 61.0)

@@ -233,7 +233,7 @@ def test_an_answer_that_means_nothing_is_none(ann: Any, monkeypatch: pytest.Monk
     assert (len(found["findings"]), found["more"], len(found["findings"][0]["witness"])) == (200, 4800, 2000)
 
 
-def test_a_rehearsal_says_what_an_import_would(ann: Any, settings: Settings) -> None:
+def test_a_dry_run_says_what_an_import_would(ann: Any, settings: Settings) -> None:
     imported(ann, app("1.0.0"))
     (item,) = import_report(ann.caller, [app("1.0.1", BROKEN)])["items"]
     assert item["ok"] and item["compatibility"]["required"] == "2.0.0"

@@ -81,7 +81,7 @@ def test_each_beat_tells_of_lost_leases(monkeypatch: pytest.MonkeyPatch) -> None
     assert (lost, renewed) == ([theirs], [mine])
 
 
-def test_a_task_that_is_claimed_again_by_its_own_worker_has_a_pulse_of_its_own(ann: Any, tmp_path: Path) -> None:
+def test_a_task_that_is_claimed_again_by_its_own_worker_has_a_heartbeat_of_its_own(ann: Any, tmp_path: Path) -> None:
     """A worker that stood still claimed its lapsed task again; the host of its first run saw that the worker lived,
     and acknowledged the answer that the second run waited for."""
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
@@ -105,7 +105,7 @@ def test_a_task_that_is_claimed_again_by_its_own_worker_has_a_pulse_of_its_own(a
         assert not heartbeats[0].lives()
 
     def host(given: Any) -> HostProcess:
-        found = Heartbeat.from_json(given["pulse"])
+        found = Heartbeat.from_json(given["heartbeat"])
         assert found is not None
         heartbeats.append(found)
         assert found.lives()

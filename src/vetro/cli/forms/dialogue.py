@@ -47,10 +47,10 @@ class Dialogue(Asking):
         """Asks until the form is accepted and the person agrees; the work is `ready` then."""
         form = self.form_session.form(self.work)
         check_pages(form, self._given)
-        self._talk.say(out.style(form.title, bold=True))
+        self._io.say(out.style(form.title, bold=True))
         for line in (form.description, form.help, COMMANDS):
             if line:
-                self._talk.say(line)
+                self._io.say(line)
         while True:
             turn = self._page()
             if turn is not None and turn.outcome == "ready" and self._agreed():
@@ -113,7 +113,7 @@ class Dialogue(Asking):
                     self.work = self.form_session.back(self.work, number - 1)
                     return False
                 else:
-                    self._talk.say("  This is the first question.")
+                    self._io.say("  This is the first question.")
                 continue
             if over:
                 done.add(question.key)
@@ -128,16 +128,16 @@ class Dialogue(Asking):
         asked = Field("preset", "choice", "Preset", initial=form.preset, choices=(*offered, own))
         while True:
             try:
-                chosen = ask.ask_choice(self._talk, asked.label, asked, asked.choices)
+                chosen = ask.ask_choice(self._io, asked.label, asked, asked.choices)
                 names = frozenset(name for one in form.presets for name in one.values)
                 if chosen in (ABSENT, ""):
                     return
                 self.work = self.form_session.preset(self.work, chosen)
-                adjusts = ask.ask_yes(self._talk, "Adjust what it sets?", Field("adjust", "boolean", "Adjust"), False)
+                adjusts = ask.ask_yes(self._io, "Adjust what it sets?", Field("adjust", "boolean", "Adjust"), False)
                 self._settled = frozenset() if adjusts is True else names
                 return
             except GoBack:
-                self._talk.say("  This is the first question.")
+                self._io.say("  This is the first question.")
 
     def _questions(self, page: Page) -> list[Question]:
         found = questions(page, everything=self._everything, opened=self._opened)
@@ -153,10 +153,10 @@ class Dialogue(Asking):
     def _head(self, form: Form, number: int) -> None:
         page = form.pages[number]
         if len(form.pages) > 1:
-            self._talk.say("")
-            self._talk.say(out.style(f"{page.title} of {len(form.pages)}: {page.name}", bold=True))
+            self._io.say("")
+            self._io.say(out.style(f"{page.title} of {len(form.pages)}: {page.name}", bold=True))
         for text in page.intro:
-            self._talk.say(text)
+            self._io.say(text)
 
     def _complain(self, problems: Sequence[Diagnostic]) -> None:
         page = self.form_session.form(self.work).pages[self.form_session.page(self.work)]
@@ -171,16 +171,16 @@ class Dialogue(Asking):
         """Shows what was answered; False when something is to be changed."""
         pages = review(self.form_session.pages(self.work), earlier=self.form_session.earlier(self.work))
         rows = [(number, row) for number, page in enumerate(pages) for row in page.rows]
-        self._talk.say("")
-        self._talk.say(out.style("Please check", bold=True))
+        self._io.say("")
+        self._io.say(out.style("Please check", bold=True))
         for index, (number, (label, answer, path)) in enumerate(rows, 1):
             was = (pages[number].before or {}).get(path)
-            self._talk.say(
+            self._io.say(
                 f"{index:>4}  {label}: {answer}" + ("" if was is None else out.style(f"  (was: {was})", dim=True))
             )
         while True:
             try:
-                text = (entered(self._talk, "Enter: that is right; a number: change it: ", ()) or "").strip()
+                text = (entered(self._io, "Enter: that is right; a number: change it: ", ()) or "").strip()
             except GoBack:
                 text = str(len(rows))
             if not text:
@@ -190,4 +190,4 @@ class Dialogue(Asking):
                 self.work = self.form_session.back(self.work, page)
                 self._again = path
                 return False
-            self._talk.say("  Type one of the numbers, or only Enter.")
+            self._io.say("  Type one of the numbers, or only Enter.")

@@ -141,7 +141,7 @@ def ask_several(io: TerminalIO, label: str, field: Field, choices: Sequence[Choi
 
 
 class _Hidden:
-    """A io whose lines are not shown."""
+    """A terminal whose lines are not shown."""
 
     def __init__(self, io: TerminalIO) -> None:
         self.say = io.say

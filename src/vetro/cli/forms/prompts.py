@@ -36,7 +36,7 @@ class Asking:
         self.form_session = form_session
         self._create = create
         self.work = work
-        self._talk = io
+        self._io = io
         #: Questions that were answered with the one that made them.
         self._entered: set[tuple[str, str]] = set()
         #: Groups that are being filled in, and what they held before; see `questions`.
@@ -48,7 +48,7 @@ class Asking:
         return self.form_session.source == "definition"
 
     def _wrong(self, text: str) -> None:
-        self._talk.say("  " + out.style(text, fg="red"))
+        self._io.say("  " + out.style(text, fg="red"))
 
     def ask_one(self, question: Question, page: Page) -> bool:
         """Asks and keeps the answer; False when the question is to be asked once more. Raises `GoBack`."""
@@ -56,36 +56,36 @@ class Asking:
         if question.what == "text":
             told = field.messages.get("instead") or ask.current(field)
             if told not in (None, ""):
-                self._talk.say(f"{question.label}: {'set' if field.secret else told}")
+                self._io.say(f"{question.label}: {'set' if field.secret else told}")
             return True
         for problem in field.problems:
             if problem.code == "unavailable":
                 self._wrong(problem.message)
         if field.description and question.what != "more":
             for line in field.description.splitlines():
-                self._talk.say(out.style("  " + line, dim=True))
+                self._io.say(out.style("  " + line, dim=True))
         handler = {"value": self._value, "list": self._list, "map": self._map, "fill": self._fill, "more": self._more}
         return handler[question.what](question, page)
 
     def _value(self, question: Question, page: Page) -> bool:
         field, label = question.field, question.label
         if field.secret:
-            value = ask.ask_secret(self._talk, label, field)
+            value = ask.ask_secret(self._io, label, field)
         elif field.kind == "boolean":
-            value = ask.ask_yes(self._talk, label, field, bool(ask.current(field)))
+            value = ask.ask_yes(self._io, label, field, bool(ask.current(field)))
         elif field.kind == "reference" and not self._texts:
-            value = ask.ask_object(self._talk, label, field, self._search(field))
+            value = ask.ask_object(self._io, label, field, self._search(field))
         elif field.choices or field.kind in ("choice", "reference"):
-            value = ask.ask_choice(self._talk, label, field, [*field.choices, *self._new(field)])
+            value = ask.ask_choice(self._io, label, field, [*field.choices, *self._new(field)])
             if isinstance(value, _New):
-                self._talk.say("")
+                self._io.say("")
                 made = None if self._create is None else self._create(value.package)
-                self._talk.say(out.style(f"Back to {label}", bold=True))
+                self._io.say(out.style(f"Back to {label}", bold=True))
                 if made is None:
                     return False
                 value = made
         else:
-            value = ask.ask_text(self._talk, label, field, raw=self._texts)
+            value = ask.ask_text(self._io, label, field, raw=self._texts)
         return self._take(question, page, value)
 
     def _new(self, field: Field) -> list[Choice]:
@@ -98,7 +98,7 @@ class Asking:
         items = question.field.items
         assert items is not None
         if items.choices and not items.nullable:
-            value = ask.ask_several(self._talk, question.label, question.field, items.choices)
+            value = ask.ask_several(self._io, question.label, question.field, items.choices)
             return self._take(question, page, value, deep=True)
         value = self._entries(question, lambda number, found: self._item(items, f"  {number}"))
         return self._take(question, page, value, deep=True)
@@ -110,7 +110,7 @@ class Asking:
         own = {key: part for key, part in (ask.current(field) or {}).items() if key in named}
 
         def entry(number: int, found: list[Any]) -> Any:
-            key = entered(self._talk, f"  name {number}: ", ())
+            key = entered(self._io, f"  name {number}: ", ())
             if not key:
                 return ABSENT
             value = self._item(items, f"  {key}")
@@ -126,7 +126,7 @@ class Asking:
         shown = "".join(part.strip() + " " for part in json_text(held).split("\n")).strip() if held else ""
         prompt = f"{question.label} (Enter: {'as it is' if held else 'none'}; +: enter them)"
         while True:
-            text = entered(self._talk, ask.prompt_of(prompt, field, shown), ask.explanation(field))
+            text = entered(self._io, ask.prompt_of(prompt, field, shown), ask.explanation(field))
             if text is None:
                 return {} if field.kind == "map" else []
             if text.strip() == "":
@@ -135,7 +135,7 @@ class Asking:
                 break
             if text.strip()[0] in "[{":
                 return read(field, text)
-            self._talk.say("  Type + to enter them one by one, or JSON.")
+            self._io.say("  Type + to enter them one by one, or JSON.")
         found: list[Any] = []
         while (value := entry(len(found) + 1, found)) is not ABSENT:
             found.append(value)
@@ -144,9 +144,9 @@ class Asking:
     def _item(self, items: Field, label: str) -> Any:
         """One plain item; `ABSENT` after an empty line."""
         if items.choices:
-            value = ask.ask_choice(self._talk, label, items, items.choices)
+            value = ask.ask_choice(self._io, label, items, items.choices)
         else:
-            text = entered(self._talk, f"{label}: ", ask.explanation(items))
+            text = entered(self._io, f"{label}: ", ask.explanation(items))
             value = read(items, text) if text else ABSENT
         return ABSENT if value is ask.KEPT else value
 
@@ -155,7 +155,7 @@ class Asking:
         held = ask.current(field)
         if not field.required:
             told = f"{question.label}: enter values?" if held is None else f"{question.label}: change what it holds?"
-            wanted = ask.ask_yes(self._talk, told, field, False)
+            wanted = ask.ask_yes(self._io, told, field, False)
             if wanted is not True:
                 return True
         self._opened[question.path] = dict(held) if isinstance(held, dict) else {}
@@ -167,7 +167,7 @@ class Asking:
         held = ask.current(field)
         count = len(held) if isinstance(held, (list, dict)) else 0
         prompt = f"{question.label}: {count} so far (Enter: enough; +: another one; -N: without number N): "
-        text = entered(self._talk, prompt, ask.explanation(field))
+        text = entered(self._io, prompt, ask.explanation(field))
         word = (text or "").strip()
         if word == "":
             return not self._told(question.path, self._answers(page))
@@ -177,29 +177,29 @@ class Asking:
         elif word == "+":
             self._add(question, page, count)
         else:
-            self._talk.say("  Type +, or - and the number of one of them, or only Enter.")
+            self._io.say("  Type +, or - and the number of one of them, or only Enter.")
         return False
 
     def _add(self, question: Question, page: Page, count: int) -> None:
         field = question.field
         template = field.leading[count] if count < len(field.leading) else field.items
         if template is None:
-            self._talk.say("  There cannot be more.")
+            self._io.say("  There cannot be more.")
             return
         key, label = str(count), f"{question.label} / {count + 1}"
         if field.kind == "map":
-            key = entered(self._talk, "  name: ", ()) or ""
+            key = entered(self._io, "  name: ", ()) or ""
             if not key:
                 return
             label = f"{question.label} / {key}"
         if template.kind == "reference":
-            value = ask.ask_object(self._talk, label, template, self._search(template))
+            value = ask.ask_object(self._io, label, template, self._search(template))
         elif template.kind in ("object", "map"):
             value = {}
         elif template.kind in ("list", "tuple"):
             value = []
         elif template.secret:
-            value = ask.ask_secret(self._talk, label, template)
+            value = ask.ask_secret(self._io, label, template)
         else:
             value = self._item(template, label)
         if value is not ABSENT and value is not ask.KEPT:

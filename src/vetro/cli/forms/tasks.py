@@ -22,11 +22,11 @@ class FormTasks(PackageQueries):
 
     def __init__(self, processes: Launcher, packages: Iterable[Any], given: Given) -> None:
         super().__init__(processes, packages, given)
-        self._talks: list[DefinitionTask] = []
+        self._definitions: list[DefinitionTask] = []
 
     def __exit__(self, *error: object) -> None:
-        for io in self._talks:
-            io.close()
+        for definition in self._definitions:
+            definition.close()
         super().__exit__(*error)
 
     def question(self, kind: str, model: Mapping[str, Any] | None = None, **more: Any) -> Any:
@@ -37,7 +37,7 @@ class FormTasks(PackageQueries):
         """What answers questions about a definition; ``outside`` performs what it wants to know of the world
         (`vetro.forms.external_queries`)."""
         made = DefinitionTask(self._conversation, text, origin, outside)
-        self._talks.append(made)
+        self._definitions.append(made)
         return made
 
     def _conversation(self) -> Conversation:

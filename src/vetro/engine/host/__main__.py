@@ -43,7 +43,7 @@ def main() -> int:
 def serve_worker(fd: int) -> int:
     """Gets the settings from ``fd`` and performs the effects of one task; the exit status.
 
-    The settings ``rehearsal`` (true: the task is a plan) and ``watch`` (true: it watches environments instead, see
+    The settings ``dry_run`` (true: the task is a plan) and ``watch`` (true: it watches environments instead, see
     `vetro.engine.watching.process`) are ours, all others are those of `build_host`.
     """
     os.set_inheritable(fd, False)  # programs that a cloud starts have no business with it
@@ -57,12 +57,12 @@ def serve_worker(fd: int) -> int:
 
             watch(fd)
             return 0
-        rehearsal = config.pop("rehearsal", False)
+        dry_run = config.pop("dry_run", False)
         made = build_host(config)
         heartbeat = heartbeat_of(config)
         if heartbeat is not None:
             heartbeat.watch()
-        host = cast(EffectsHost, DryRunHost(made)) if rehearsal else made
+        host = cast(EffectsHost, DryRunHost(made)) if dry_run else made
     except (FrameError, OSError):
         return 1
     except Exception as error:

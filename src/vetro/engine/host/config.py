@@ -11,7 +11,7 @@
  "broker": {...} or null,              `vetro.agent.broker_accounts.broker_of`; null: the channel of the cloud's servers
  "secrets": [KEY, ...],                that `vetro.engine.host.encryption` opens secrets with; none: none can be opened
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
- "pulse": {"path": PATH, "seconds": S} or null,   of its lease, see `vetro.engine.host.heartbeat`
+ "heartbeat": {"path": PATH, "seconds": S} or null,   of its lease, see `vetro.engine.host.heartbeat`
  "own": [ID, ...] or null,             plans whose late answers are dropped; null: whatever nobody asked for
  "snapshots": BOOLEAN,                 whether effects `snapshot.*` are performed: for tasks that run no packages
  "reached": [QUEUE, ...],              of agents that answered a moment ago: their logins at the broker are there
@@ -39,7 +39,7 @@ from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.performer import EffectsHost
 
-_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "pulse", "own",
+_KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "heartbeat", "own",
                     "reached", "snapshots"})  # fmt: skip
 
 _CLOUD = ("kind", "directory", "settings", "quotas", "broker", "signing_key")
@@ -85,9 +85,9 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
 def heartbeat_of(config: Mapping[str, Any]) -> Heartbeat | None:
     """The heartbeat that these settings name. Raises `HostConfigError`."""
     try:
-        return Heartbeat.from_json(config.get("pulse"))
+        return Heartbeat.from_json(config.get("heartbeat"))
     except (TypeError, ValueError, KeyError):
-        raise HostConfigError("setting 'pulse' of the effects host must have 'path' and 'seconds'") from None
+        raise HostConfigError("setting 'heartbeat' of the effects host must have 'path' and 'seconds'") from None
 
 
 def cloud_of(settings: Mapping[str, Any], owner: Owner, *, sweeps: bool = True) -> Cloud:

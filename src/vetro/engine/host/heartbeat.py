@@ -66,7 +66,7 @@ class Heartbeat:
 
     def watch(self) -> None:
         """Ends this process when the lease was not renewed for too long, counted from now at the earliest."""
-        threading.Thread(target=self._watch, name="vetro pulse", daemon=True).start()
+        threading.Thread(target=self._watch, name="vetro heartbeat", daemon=True).start()
 
     def _watch(self) -> None:
         begun = _now()

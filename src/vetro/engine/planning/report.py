@@ -61,7 +61,7 @@ def host_config(real: Mapping[str, Any], folder: str) -> dict[str, Any]:
     key = real["signing_key"]
     if key is not None and not Path(key).exists():
         key = str(Path(folder) / "signing-key.pem")
-    return {**real, "cloud": cloud, "signing_key": key, "broker": None, "rehearsal": True}
+    return {**real, "cloud": cloud, "signing_key": key, "broker": None, "dry_run": True}
 
 
 def told(

@@ -104,7 +104,7 @@ def run(
             on_runner(runner)
             with _renewed(lease, runner):
                 if runner.run(lease) is None:
-                    why = f": {runner.stumbled}" if runner.stumbled else ""
+                    why = f": {runner.last_failure}" if runner.last_failure else ""
                     hint = f"when that is mended, vetro env resume {name} goes on with it"
                     raise Interrupted(f"something that the task needs does not work{why}", hint=hint)
         return Task.objects.get(id=task_id)

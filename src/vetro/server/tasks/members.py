@@ -17,7 +17,8 @@ from vetro.server.tasks.models import WorkerProcess
 from vetro.server.tasks.release import release
 from vetro.server.tasks.wakeup import folder, tidy
 
-_PULSE = "pulse-"
+#: Of folders of heartbeats; dead workers of earlier versions left such ones, too.
+_PREFIX = "pulse-"
 
 
 class Instruction(Enum):
@@ -60,7 +61,7 @@ def _write(member: Member, draining: bool) -> None:
 
 def make_heartbeats(config: Config, member: Member) -> Path:
     """Makes the folder in which the worker writes down, for its effects hosts, which leases it renews."""
-    heartbeats = folder(config.data) / f"{_PULSE}{member.id}"
+    heartbeats = folder(config.data) / f"{_PREFIX}{member.id}"
     heartbeats.mkdir(mode=0o700)
     return heartbeats
 
@@ -94,7 +95,7 @@ def take_over(config: Config) -> int:
     """
     freed, known, dead = 0, set(), False
     # Looked for before the rows: whoever joins meanwhile has a row before its folder.
-    heartbeats = list(folder(config.data).glob(f"{_PULSE}*"))
+    heartbeats = list(folder(config.data).glob(f"{_PREFIX}*"))
     for id, host, pid in WorkerProcess.objects.values_list("id", "host", "pid"):
         if host != this_host() or lives(pid):
             known.add(id)
@@ -103,7 +104,7 @@ def take_over(config: Config) -> int:
         freed += release(id)
         WorkerProcess.objects.filter(id=id).delete()
     for place in heartbeats:
-        if place.name.removeprefix(_PULSE) not in known:
+        if place.name.removeprefix(_PREFIX) not in known:
             dead = True
             if place.is_dir():
                 shutil.rmtree(place, ignore_errors=True)

@@ -123,8 +123,8 @@ class TaskRunner:
         #: Since when each lease is known to be ours (`vetro.engine.host.heartbeat.moment`).
         self._held: dict[Lease, float] = {}
         self._lost: set[Lease] = set()
-        #: What failed around the task that stumbled last.
-        self.stumbled = ""
+        #: What failed last around a task.
+        self.last_failure = ""
         #: The folder of the heartbeats of leases (`vetro.engine.host.heartbeat`); None: they are never renewed.
         self.heartbeat_folder: Path | None = None
         #: The packages that tasks have used.
@@ -379,7 +379,7 @@ class TaskRunner:
         if task.kind != "plan":
             config = spec.host_config(self._config, task)
             if self.heartbeat_folder is not None:
-                config["pulse"] = {
+                config["heartbeat"] = {
                     "path": str(self._begin_heartbeat(lease, self.heartbeat_folder)),
                     "seconds": lease.seconds,
                 }
@@ -404,8 +404,8 @@ class TaskRunner:
         journal.close()
         known = error if isinstance(error, VetroError) else None
         message = known.message if known else _said(error)
-        self.stumbled = message
-        _log.error("task %s stumbled: %s", task.id, message, exc_info=None if known else error)
+        self.last_failure = message
+        _log.error("task %s: internal failure: %s", task.id, message, exc_info=None if known else error)
         lease.hold(failures=F("failures") + 1)
         reason = Task.objects.values_list("cancel", flat=True).get(id=task.id)
         if reason:  # nobody wants it to be tried again

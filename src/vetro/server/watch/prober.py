@@ -132,7 +132,7 @@ class Prober:
             if row.id in self._given_up:
                 effects.end()
         try:
-            self._talk(row, self._task(row, model, used), question["checks"], effects, results)
+            self._converse(row, self._task(row, model, used), question["checks"], effects, results)
         finally:
             effects.close()
             with self._lock:
@@ -141,7 +141,7 @@ class Prober:
                     del self._reached[next(iter(self._reached))]
                 self._reached[row.id] = effects.reached
 
-    def _talk(
+    def _converse(
         self,
         row: Environment,
         task: EngineTask,
@@ -152,7 +152,7 @@ class Prober:
         until = time.monotonic() + _WHOLE
         identities, handlers = spec.identities(SYSTEM, row), effects.handlers(EFFECTS)
         try:
-            talk = Conversation(
+            conversation = Conversation(
                 task,
                 launcher=self._launcher,
                 timeout=_BEGIN,
@@ -167,16 +167,16 @@ class Prober:
             results |= {check["key"]: encode_messages({"state": Known.DEGRADED.value, "text": why}) for check in checks}
             return
         silent: dict[str, Mapping[str, Any]] = {}
-        with talk:
+        with conversation:
             for check in checks:
                 server = str(check.get("server") or "")
-                if time.monotonic() > until or not talk.alive:
+                if time.monotonic() > until or not conversation.alive:
                     return  # the others come first the next time
                 told = silent.get(server)
                 if told is None:
                     try:
                         asked = {**check, "seconds": int(EFFECT)}
-                        told = talk.ask(asked, timeout=_ANSWER, handlers=handlers)
+                        told = conversation.ask(asked, timeout=_ANSWER, handlers=handlers)
                     except AskFailed as error:
                         told = {"state": Known.DEGRADED.value, "why": "threw", "text": error.message}
                     if effects.ended or effects.trouble:
