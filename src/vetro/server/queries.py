@@ -27,13 +27,14 @@ NOW: Final = object()
 _TOGETHER: Final = 100
 
 
-def delete_in_batches(rows: QuerySet[Any], batch: int) -> int:
-    """Deletes these rows, ``batch`` with one statement so that nobody waits long for the database; how many went, with
-    those that depended on them. Raises `django.db.Error`; what went until then stays away.
+def delete_in_batches(rows: QuerySet[Any], batch: int, *, leave: int = 0) -> int:
+    """Deletes these rows, ``batch`` with one statement so that nobody waits long for the database, until no more than
+    ``leave`` are there; how many went, with those that depended on them. Raises `django.db.Error`; what went until then
+    stays away.
     """
     count = 0
-    while ids := list(rows.values_list("pk", flat=True)[:batch]):
-        count += rows.model._default_manager.filter(pk__in=ids).delete()[0]
+    while len(ids := list(rows.values_list("pk", flat=True)[: batch + leave])) > leave:
+        count += rows.model._default_manager.filter(pk__in=ids[:batch]).delete()[0]
     return count
 
 

@@ -14,11 +14,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F, Max, QuerySet
+from django.db.models import F, Max
 
 from vetro.engine.worker.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, Progress
 from vetro.muranopl.runtime.stacks import deep_calls
-from vetro.server.queries import insert_rows
+from vetro.server.queries import delete_in_batches, insert_rows
 from vetro.server.secrets.encryption import Ciphertext, dumps
 from vetro.server.tasks import reports
 from vetro.server.tasks.log_space import LogSpace
@@ -275,7 +275,7 @@ def with_journal(task_id: str) -> Task:
     return Task.objects.select_related("journal").defer("journal__model").get(id=task_id)
 
 
-def anew(task_id: str, hold: Hold) -> Task:
+def with_new_journal(task_id: str, hold: Hold) -> Task:
     """The same of a task that did nothing outside and is to begin again: its journal is dropped, unless a person was
     to decide. Raises what ``hold`` raises."""
     with transaction.atomic():
@@ -290,15 +290,9 @@ def anew(task_id: str, hold: Hold) -> Task:
 def drop(task_ids: Sequence[str]) -> None:
     """Removes the journals of these tasks, a few rows at a time, so that others get in between; their reports stay."""
     for table in (JournalEntry, JournalNote):
-        drop_rows(table.objects.filter(task_id__in=task_ids), leave=0)
+        delete_in_batches(table.objects.filter(task_id__in=task_ids).order_by("pk"), _DROPPED)
     # Last: as long as it is there, the rest is looked for again.
     JournalTask.objects.filter(task_id__in=task_ids).delete()
-
-
-def drop_rows(rows: QuerySet[Any], leave: int = _DROPPED) -> None:
-    """Deletes them in statements of a thousand rows each until no more than ``leave`` are there."""
-    while len(ids := list(rows.order_by("pk").values_list("pk", flat=True)[: _DROPPED + leave])) > leave:
-        rows.model._default_manager.filter(pk__in=ids[:_DROPPED]).delete()
 
 
 def _keys(rows: Any) -> list[str]:

@@ -38,7 +38,7 @@ from vetro.server.tasks.claim import Lease
 from vetro.server.tasks.compilation import Compilation
 from vetro.server.tasks.completion import break_off, finish
 from vetro.server.tasks.errors import BegunTooOften, InternalFailure
-from vetro.server.tasks.journal import DbJournal, anew, with_journal
+from vetro.server.tasks.journal import DbJournal, with_journal, with_new_journal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
 from vetro.server.tasks.script_output import OutputLog
@@ -257,7 +257,7 @@ class TaskRunner:
     def _outcome(self, lease: Lease, methods: list[Any]) -> Outcome:
         task = with_journal(lease.task_id)
         if task.kind == "plan" and task.attempts > 1:
-            task = anew(task.id, lease.hold)  # what it recorded is gone with its worker's folder
+            task = with_new_journal(task.id, lease.hold)  # what it recorded is gone with its worker's folder
         journal = DbJournal(task.id, lease.hold, task)
         try:
             if task.attempts > MOST_CLAIMS:
