@@ -1,17 +1,17 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from vetro.server.stored_rows import drop, drop_patterns, leave_room
+from vetro.server.indexes import drop_indexes, drop_pattern_indexes, set_fill_factor
 
 FIELDS = (("instanceusage", "usage"), ("session", "sessions"), ("state", "states"))
 
 
 def forwards(apps, schema_editor):
     for name, _ in FIELDS:
-        drop(schema_editor, apps.get_model("environments", name), ["environment_id"])
-    drop_patterns(schema_editor, "environments")
-    leave_room(schema_editor, "environments_session", 50)
-    leave_room(schema_editor, "environments_environment", 80)
+        drop_indexes(schema_editor, apps.get_model("environments", name), ["environment_id"])
+    drop_pattern_indexes(schema_editor, "environments")
+    set_fill_factor(schema_editor, "environments_session", 50)
+    set_fill_factor(schema_editor, "environments_environment", 80)
 
 
 def backwards(apps, schema_editor):

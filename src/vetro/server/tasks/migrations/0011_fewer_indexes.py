@@ -1,13 +1,13 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from vetro.server.stored_rows import drop, drop_patterns
+from vetro.server.indexes import drop_indexes, drop_pattern_indexes
 
 
 def forwards(apps, schema_editor):
     for name in ("JournalEntry", "JournalNote"):
-        drop(schema_editor, apps.get_model("dispatch", name), ["task_id"])
-    drop_patterns(schema_editor, "dispatch")
+        drop_indexes(schema_editor, apps.get_model("dispatch", name), ["task_id"])
+    drop_pattern_indexes(schema_editor, "dispatch")
 
 
 def backwards(apps, schema_editor):
