@@ -1,4 +1,4 @@
-"""For migrations: what makes writes cheaper and changes no data."""
+"""For migrations: indexes and room of tables, so that writes cost less; no data changes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def drop(schema_editor: Any, model: Any, columns: Iterable[str]) -> None:
+def drop_indexes(schema_editor: Any, model: Any, columns: Iterable[str]) -> None:
     """Drops the indexes of single columns, for which another one that begins with the column serves as well."""
     for column in columns:
         for name in schema_editor._constraint_names(model, [column], index=True, unique=False, primary_key=False):
             schema_editor.execute(f"DROP INDEX IF EXISTS {schema_editor.quote_name(name)}")
 
 
-def drop_patterns(schema_editor: Any, app: str) -> None:
+def drop_pattern_indexes(schema_editor: Any, app: str) -> None:
     """Drops what Django makes on PostgreSQL for ``LIKE 'prefix%'`` beside each index of a text, in all tables of an
     app: ids are never looked for by how they begin."""
     if schema_editor.connection.vendor != "postgresql":
@@ -28,7 +28,7 @@ def drop_patterns(schema_editor: Any, app: str) -> None:
             cursor.execute(f"DROP INDEX IF EXISTS {schema_editor.quote_name(name)}")
 
 
-def leave_room(schema_editor: Any, table: str, percent: int) -> None:
+def set_fill_factor(schema_editor: Any, table: str, percent: int) -> None:
     """Has PostgreSQL fill the pages of a table up to ``percent`` only: new versions of a row find room beside the old
     one, and no index is written (HOT)."""
     if schema_editor.connection.vendor == "postgresql":

@@ -46,7 +46,7 @@ def finish(held: Callable[[], Task], outcome: Outcome, methods: Sequence[Any] = 
 
 def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
     """The same inside the caller's transaction, for a task that nobody runs."""
-    events: list[reports.Told] = []
+    events: list[reports.NewEvent] = []
     task.state = outcome.state
     task.result = outcome.result
     task.error = (
@@ -82,7 +82,7 @@ def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None
         task = Task.objects.defer("spec", "action", "result", "error", "waits").get(id=task_id)
         task.state, task.error = "failed", outcome.error
         task.owner, task.lease_until, task.finished, task.waits = "", None, clock.read(), None
-        events: list[reports.Told] = []
+        events: list[reports.NewEvent] = []
         _last_reports(task, events)
         task.save()
         hooks.changed(task)
@@ -102,10 +102,10 @@ def _tell_the_next(task: Task) -> None:
         notifications.tell(notifications.TASKS, first.id)  # its row does not change: triggers are silent
 
 
-def first_report(task: Task) -> list[reports.Told]:
+def first_report(task: Task) -> list[reports.NewEvent]:
     """What the history of a deployment begins with (API.md 8): its event, which the caller tells."""
     text: str | None = None
-    events: list[reports.Told] = []
+    events: list[reports.NewEvent] = []
     if task.kind == "destroy":
         text = Text("Deletion of the environment is scheduled")
     elif task.kind == "repair":
@@ -118,7 +118,7 @@ def first_report(task: Task) -> list[reports.Told]:
     return events
 
 
-def _last_reports(task: Task, events: list[reports.Told]) -> None:
+def _last_reports(task: Task, events: list[reports.NewEvent]) -> None:
     if task.error is not None:
         task.errors = True
         error: Mapping[str, Any] = task.error

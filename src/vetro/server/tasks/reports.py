@@ -19,7 +19,7 @@ from vetro.server.tasks.long_lines import parts_of, shortened
 from vetro.server.tasks.models import Event, Report, ReportPart, Task
 
 #: Kind and data of an event.
-Told = tuple[str, Mapping[str, Any]]
+NewEvent = tuple[str, Mapping[str, Any]]
 LEVELS = ("info", "warning", "error")
 _OF_LOG = {"warning": "warning", "error": "error", "critical": "error"}
 
@@ -106,7 +106,7 @@ def add(
     entity_id: str = "",
     details: Any = None,
     kind: str = "report",
-    events: list[Told] | None = None,
+    events: list[NewEvent] | None = None,
 ) -> bool:
     """A line of the service itself under the name ``key``, with its event; whether it is new: else nothing is done.
 
@@ -151,12 +151,13 @@ def _store(rows: Sequence[Report]) -> int:
     return insert_rows(Report._meta.db_table, columns, values, new=True)
 
 
-def tell(task: Task, before: Sequence[Told] = (), data: Mapping[str, Any] | None = None) -> None:
-    """An event about a task, after these; ``data`` is its state without."""
+def tell(task: Task, before: Sequence[NewEvent] = (), data: Mapping[str, Any] | None = None) -> None:
+    """Adds the events ``before``, and one about the task after them, by one statement. ``data``: what that one says
+    instead of the task's state and kind."""
     _tell(task, [*before, ("task", data if data is not None else {"state": task.state, "kind": task.kind})])
 
 
-def _tell(task: Task, events: Sequence[Told]) -> None:
+def _tell(task: Task, events: Sequence[NewEvent]) -> None:
     columns = ("project_id", "environment_id", "task_id", "kind", "data")
     rows = [(task.project_id, task.environment_id, task.id, kind, json.dumps(data)) for kind, data in events]
     insert_rows(Event._meta.db_table, columns, rows, now="at")

@@ -32,16 +32,21 @@ def completed(caller: Caller, rows: Sequence[dict[str, Any]]) -> list[dict[str, 
             "id", "logo", "usable", "embedded", "prerelease", "created", "updated", "texts"
         )
     }
-    return [
-        {
-            **row,
-            **(about := more.get(row["id"], {"texts": {}})),
-            **{name: authored(row[name], about["texts"]) for name in ("name", "description")},
-            "picture": f"/app/packages/{row['id']}/logo" if about.get("logo") else "",
-            "own": row["owner_id"] == caller.project_id,
-        }
-        for row in rows
-    ]
+    made = []
+    for row in rows:
+        about = more.get(row["id"], {})
+        texts = about.get("texts", {})
+        made.append(
+            {
+                **row,
+                **about,
+                "name": authored(row["name"], texts),
+                "description": authored(row["description"], texts),
+                "picture": f"/app/packages/{row['id']}/logo" if about.get("logo") else "",
+                "own": row["owner_id"] == caller.project_id,
+            }
+        )
+    return made
 
 
 def of_packages(caller: Caller, packages: Iterable[Package]) -> list[dict[str, Any]]:
