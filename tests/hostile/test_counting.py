@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.counting import TESTS
+from tests.hostile.areas import AREAS
+from tests.hostile.counting import TESTS, files
 
 RUN = """
 import sys, pytest
@@ -84,3 +86,14 @@ def test_areas_have_to_exist(tmp_path: Path) -> None:
     done = run(tmp_path, ATTACKS.replace('"pages"', '"windows"'))
     assert done.returncode == 9
     assert "there is no area 'windows'" in done.stdout + done.stderr
+
+
+def test_marks_name_areas_that_exist() -> None:
+    """One that does not ends `python -m tests.hostile`, which few run."""
+    found = {}
+    for path in map(Path, files()):
+        if path != Path(__file__):
+            for area in re.findall(r'mark\.attack\(\s*"([^"]*)"', path.read_text()):
+                found.setdefault(area, path.name)
+    assert len(found) > 10
+    assert not {area: path for area, path in found.items() if area not in AREAS}

@@ -160,7 +160,7 @@ def strangers(cloud: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     launcher.close()
 
 
-@pytest.mark.attack("limits", "impact")
+@pytest.mark.attack("quotas", "impact")
 def test_whoever_leaves_the_language_only_spoils_the_own_row(
     strangers: None, ann: Any, drain: Callable[..., Any]
 ) -> None:
@@ -183,7 +183,7 @@ def test_whoever_leaves_the_language_only_spoils_the_own_row(
     assert {groups[f"a {mode}"] for mode in modes} <= {"skipped", "fails"}, groups
 
 
-@pytest.mark.attack("limits", "impact")
+@pytest.mark.attack("quotas", "impact")
 def test_an_endless_package_is_stopped_where_it_is(ann: Any, market: str, drain: Callable[..., Any]) -> None:
     environment(ann.caller, drain, "endless", shop(2, text="fragile"))
     loop = "      - If: $.text = fragile\n        Then:\n          - While: 1 > 0\n            Do: [$x: 1]\n"
@@ -193,7 +193,7 @@ def test_an_endless_package_is_stopped_where_it_is(ann: Any, market: str, drain:
     assert text.startswith("test.shop 1.1.0: Classes/Shop.yaml:") and "steps" in text
 
 
-@pytest.mark.attack("limits", "impact")
+@pytest.mark.attack("quotas", "impact")
 def test_a_huge_plan_is_not_taken(ann: Any, market: str, drain: Callable[..., Any]) -> None:
     environment(ann.caller, drain, "huge", shop(2, text="fragile"))
     many = """\
