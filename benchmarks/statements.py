@@ -5,6 +5,9 @@ worker, then as many whose application also sleeps ``--effects`` times, then goe
 deployed, and prints a table. Statements are those that the database logs, without BEGIN and COMMIT; a commit is one
 that wrote something; a transaction is also each read outside of one. ``--show`` lists the statements of the worker.
 What the worker does besides (leases, looks for what is new) is in it; what this program asks while it waits is not.
+
+With ``--peers PYTHON``, an interpreter that has ``dbos`` and ``procrastinate[psycopg]``, it then counts on the same
+server what a workflow of three steps of DBOS and a job of procrastinate ask, deferring and doing together.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import os
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -42,6 +46,13 @@ _WRITES = re.compile(r"\bINSERT INTO\b|(?<!KEY )(?<!FOR )\bUPDATE\b|\bDELETE FRO
 _CLAIM = "RECURSIVE busy"
 #: What the sessions of the worker and of this process are called.
 WORKER, REQUESTS = "worker", "vetro"
+_PROGRAMS = Path(__file__).parent / "peers"
+#: Of the engines that are measured beside Vetro: what a line calls it, its program, further words for that.
+_PEERS = (
+    ("DBOS, a workflow of three steps", "dbos_workflows.py"),
+    ("DBOS, the same by its queue", "dbos_workflows.py", "queue"),
+    ("procrastinate, a job", "procrastinate_jobs.py"),
+)
 #: Seconds in which it is seen what is written without tasks.
 _IDLE = 6.0
 
@@ -140,6 +151,10 @@ class Database:
         """The rows."""
         return self._session.execute(statement.encode()).fetchall()
 
+    def execute(self, statement: str) -> None:
+        """For statements that answer without rows."""
+        self._session.execute(statement.encode())
+
     def written(self) -> int:
         """Bytes of the log of changes."""
         return int(self.ask("SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint")[0][0])
@@ -201,6 +216,7 @@ def main() -> None:
     parser.add_argument("--effects", type=int, default=10, help="further effects of a deployment of the second kind")
     parser.add_argument("--deployments", type=int, default=500, help="how many before dead rows are counted")
     parser.add_argument("--show", action="store_true", help="list the worker's statements")
+    parser.add_argument("--peers", metavar="PYTHON", help="an interpreter that has DBOS and procrastinate")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vetro-bench-") as folder:
         environ = prepare(Path(folder))
@@ -211,6 +227,48 @@ def main() -> None:
         finally:
             measurement.worker.send_signal(signal.SIGTERM)
             measurement.worker.wait(60)
+        if options.peers:
+            for title, program, *words in _PEERS:
+                _measure_peer(measurement, title, [options.peers, str(_PROGRAMS / program)], words, options)
+
+
+def _measure_peer(measurement: Measurement, title: str, command: list[str], words: list[str], options: Any) -> None:
+    """Counts an engine's work in a database of its own."""
+    name = f"peer_{_PEERS.index((title, Path(command[1]).name, *words))}"
+    measurement.database.execute(f"CREATE DATABASE {name}")
+    parts = urlsplit(os.environ["VETRO_DATABASE__URL"])
+    url = parts._replace(path=f"/{name}").geturl()
+    with subprocess.Popen(
+        [*command, url, str(options.count), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as peer:
+        assert peer.stdin and peer.stdout
+        ready = peer.stdout.readline()
+        if ready != "ready\n":
+            raise SystemExit(f"{title}: {ready or 'ended'}")
+
+        def work() -> float:
+            assert peer.stdin and peer.stdout
+            peer.stdin.write("\n")
+            peer.stdin.flush()
+            return float(peer.stdout.readline())
+
+        work()  # what is asked once
+        idle = measurement.idle()
+        measurement.log.read()
+        before, begun = measurement.database.written(), time.monotonic()
+        seconds = work()
+        size = measurement.database.written() - before - idle * (time.monotonic() - begun)
+        peer.stdin.close()
+        found = sum((counts for who, counts in measurement.log.read().items() if who != "bench"), Counts())
+    if options.show:
+        for text, times in found.statements.most_common():
+            print(f"{title} {times / options.count:5.2f}  {text}")
+    print(
+        f"{title}: statements, transactions, WAL, its processor time | {_sum(found) / options.count:.1f},"
+        f" {found.transactions / options.count:.1f}, {size / options.count / 1024:.1f} KiB,"
+        f" {seconds / options.count * 1000:.1f} ms",
+        flush=True,
+    )
 
 
 def _measure(measurement: Measurement, options: argparse.Namespace) -> None:
