@@ -1,1 +1,1 @@
-"""Where resources are made: one interface, `vetro.clouds.interface`, and the clouds behind it (DESIGN, "Layers")."""
+"""Where resources are made: one interface, `vetro.clouds.interface`, and the clouds behind it."""

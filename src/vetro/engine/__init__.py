@@ -1,1 +1,4 @@
-"""Runs one task: zygote, task process, effects host, worker, journal, replay, checkpoints (DESIGN, "Running tasks")."""
+"""Runs one task: zygote, task process, effects host, worker, journal, replay, checkpoints.
+
+How they play together: docs/internals.md, "A task".
+"""

@@ -1,4 +1,4 @@
-"""What may be done about an effect that was begun and whose end nobody knows (DESIGN, "After a death").
+"""What may be done about an effect that was begun and whose end nobody knows (docs/internals.md, "After a death").
 
 Every kind of effect states its policy here; kinds of plug-ins that state none are unsafe.
 """

@@ -1,4 +1,4 @@
-"""Which program runs a task. What one began, only the same one goes on with (DESIGN "Dispatch").
+"""Which program runs a task. What one began, only the same one goes on with.
 
 A version number is not enough: checkouts are updated, and builds patched, without a new one. So it is followed by a
 digest of everything that decides what a package does when it is run again: languages, packages, library, engine.

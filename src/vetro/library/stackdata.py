@@ -1,6 +1,6 @@
 """Stacks as data: parts of a template, a digest that costs as much as the change, and differences between two states.
 
-A push sends only what changed, plus the digest of the whole (DESIGN, "Checkpoints"), so that four hundred servers that
+A push sends only what changed, plus the digest of the whole, so that four hundred servers that
 push one after the other cost four hundred times one server. The library (in the task process) makes the changes, the
 clouds apply them; both count on this module.
 

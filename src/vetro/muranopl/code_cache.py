@@ -1,4 +1,4 @@
-"""Where compiled classes are kept between runs, as the language sees it (DESIGN, Cache).
+"""Where compiled classes are kept between runs, as the language sees it (docs/internals.md, "The cache").
 
 Values are what `marshal` produced. Unmarshalling bytes of a stranger is running their code, so an implementation
 hands out only what it can prove it was given itself; see `vetro.packages.cache.DiskCache`.

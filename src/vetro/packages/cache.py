@@ -1,4 +1,4 @@
-"""The compile cache on disk (DESIGN, Cache).
+"""The compile cache on disk (docs/internals.md, "The cache").
 
 What is kept are marshalled code objects; whoever can make the engine unmarshal bytes of theirs runs code in it. So
 every entry carries an HMAC-SHA256 over its key and content, made with a key that only this user can read, and nothing

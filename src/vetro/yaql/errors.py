@@ -192,7 +192,7 @@ class NestingTooDeep(LimitExceeded):
 
 
 class Stop(BaseException):
-    """A budget that package code may not outlive: never caught by `Catch`, see SEMANTICS and DESIGN, Budgets."""
+    """A budget that package code may not outlive: never caught by `Catch`, see docs/internals.md, "Budgets"."""
 
     kind: ClassVar[str] = "limit-exceeded"
     code: ClassVar[str] = "LIM200"

@@ -3,8 +3,8 @@
 A journal holds the task itself (start model included), one *entry* for each effect (intent, then result), one *note*
 for each effect that nobody waits for (reports, log lines), the newest checkpoint, and how the task ended. Writing
 methods collect; `Journal.commit` makes everything collected so far durable at once and in order, so whoever finds a
-later write also finds the earlier ones. `vetro.server.tasks.journal` has the implementation; DESIGN, "Running
-tasks", says why it is made so.
+later write also finds the earlier ones. `vetro.server.tasks.journal` has the implementation; decision 0009
+says why it is made so.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The worker is the only one who writes the journal. For each effect it writes the
 answers the task, writes the result, and tells the host so (which then acknowledges the agent's message). Should the
 worker itself die, another one with the same journal goes on: `vetro.engine.worker.replay` gives the recorded answers
 again, and effects without result are performed again with ``adopt`` where their policy allows it, else a person is
-asked (`vetro.engine.worker.decisions`). DESIGN, "Running tasks".
+asked (`vetro.engine.worker.decisions`). See docs/internals.md, "A task".
 
 Commits are grouped: what arrives together is written together. Answers do not wait for a commit of their own: nothing
 that follows from them leaves this worker before a later commit, which holds them, too, and who dies before it finds an

@@ -1,4 +1,4 @@
-"""Declarations as plain data for the compile cache, and back (DESIGN, Cache).
+"""Declarations as plain data for the compile cache, and back (docs/internals.md, "The cache").
 
 Everything a linked class needs is kept: names, usages, contracts, defaults, arguments. Expressions come back with their
 text and are parsed only when somebody looks at the tree; method bodies come back only by reading the file again, which

@@ -2,7 +2,7 @@
 
 Everything a package causes outside of its own objects - a report, a log line, a sleep, a stack push - is one call
 ``perform(key, kind, args) -> answer`` with plain data in and out, so a run is a pure function of its start model, its
-packages and the answers (DESIGN, "Running tasks"). The native classes of the standard library are facades over it.
+packages and the answers (decision 0009). The native classes of the standard library are facades over it.
 
 ``key`` is the place of the effect in the run: branch path and counter, for example ``0.2/17``. It is the same when the
 run is repeated with the same answers, which is what replaying, recording and adopting rely on.

@@ -7,7 +7,7 @@ text that was written and ``=`` is text, so neither breaks loading. ``<<`` merge
 
 A file is refused with a position when it is no YAML, has a tag other than ``!yaql`` and YAML's own, is nested deeper
 than `MAX_DEPTH`, expands to more than `MAX_NODES` nodes through aliases, refers to itself, repeats a key (unless
-allowed) or is longer than `MAX_BYTES` (DESIGN, Reading).
+allowed) or is longer than `MAX_BYTES`.
 """
 
 from __future__ import annotations

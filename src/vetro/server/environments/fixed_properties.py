@@ -1,4 +1,4 @@
-"""What a draft must not change: ``Const`` properties of objects that were deployed, and ``Out`` ones (DESIGN's table).
+"""What a draft must not change: ``Const`` properties of objects that were deployed, and ``Out`` ones.
 
 ``Const`` is free until the object was part of one deployment that ended well. Classes are only read here, nothing of
 them runs.

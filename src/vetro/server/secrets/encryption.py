@@ -1,7 +1,7 @@
 """Encryption at rest: the keyring, and the database fields whose content it protects.
 
-Models of environments, drafts, tasks and journals hold passwords, so their columns hold ciphertext (DESIGN, "Server";
-ASKS A6). Keys are Fernet keys, newest first: everything is written with the first and read with any.
+Models of environments, drafts, tasks and journals hold passwords, so their columns hold ciphertext. Keys are
+Fernet keys, newest first: everything is written with the first and read with any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of tasks (DESIGN, "Running tasks"): what is to do, who does it, the journal, reports, events."""
+"""Tables of tasks (docs/internals.md, "A task"): what is to do, who does it, the journal, reports, events."""
 
 from __future__ import annotations
 
