@@ -12,6 +12,7 @@ from typing import Any
 from vetro.muranopl.contracts.model import ContractList, ContractMap
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.tools.fixtures import FIXTURE
+from vetro.packages.deprecation import deprecation
 from vetro.yaql.resolve.signature import REQUIRED
 
 #: Longer defaults are not shown.
@@ -42,6 +43,7 @@ def _of_class(kind: Any, name: str) -> Iterator[str]:
         notes.append("A meta-class.")
     if parents:
         notes.append("Extends " + ", ".join(f"`{parent}`" for parent in parents) + ".")
+    notes += _deprecated(kind, decl.meta)
     if notes:
         yield from (" ".join(notes), "")
     properties = [prop for prop in decl.properties.values() if not prop.name.startswith("_")]
@@ -49,7 +51,8 @@ def _of_class(kind: Any, name: str) -> Iterator[str]:
         yield from ("| property | contract | default | |", "|---|---|---|---|")
         for prop in properties:
             usage = "" if prop.usage is d.PropertyUsage.IN else f"{prop.usage.value}. "
-            about = (usage + _comment_above(source, prop.position.line)).strip()
+            about = usage + _comment_above(source, prop.position.line)
+            about = " ".join([about, *_deprecated(kind, prop.meta)]).strip()
             yield _row(prop.name, contract_text(prop.contract), _default(prop.default), about)
         yield ""
     methods = [m for name, m in kind.own_methods.items() if not name.startswith(("_", "."))]
@@ -71,9 +74,18 @@ def _of_method(method: Any, source: Sequence[str]) -> str:
     else:
         shown = [_argument(a.name, _default(a.default)) for a in method.decl.arguments]
         about, static = _comment_above(source, method.decl.position.line), method.static
+        about = " ".join([about, *_deprecated(method.declaring, method.decl.meta)]).strip()
     kinds = [word for word, holds in (("static", static), ("public", method.public)) if holds]
     words = f" ({', '.join(kinds)})" if kinds else ""
     return f"- `{method.name}({', '.join(shown)})`{words}" + (f": {about}" if about else "")
+
+
+def _deprecated(kind: Any, metas: Sequence[d.MetaDecl]) -> list[str]:
+    """The sentence about what is not to be used any more."""
+    told = deprecation(kind, metas)
+    if told is None:
+        return []
+    return [f"**Deprecated**: {told.text}" + (f"; use `{told.replacement}`." if told.replacement else ".")]
 
 
 def _argument(name: str, default: str) -> str:

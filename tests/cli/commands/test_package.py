@@ -129,6 +129,24 @@ Counts things. Extends `io.murano.Application`.
     )
 
 
+def test_reference_says_what_is_deprecated(here: Path, vetro: Callable[..., Result]) -> None:
+    text = """\
+Namespaces: {=: r, l: io.vetro.lifecycle}
+Name: Old
+Meta: {l:Deprecated: {text: it forgets things, replacement: r.New}}
+Properties:
+  # How large.
+  size: {Contract: $.int(), Meta: {l:Deprecated: {text: sizes are found out}}}
+Methods:
+  go: {Meta: {l:Deprecated: {text: it walks, replacement: run}}, Body: []}
+"""
+    package = write_package(here / "p", {"r.Old": text}, name="r", extra="Require: {io.vetro: 1}\n")
+    made = vetro("package", "reference", str(package)).stdout
+    assert "**Deprecated**: it forgets things; use `r.New`." in made
+    assert "How large. **Deprecated**: sizes are found out. |" in made
+    assert "- `go()`: **Deprecated**: it walks; use `run`." in made
+
+
 def test_the_page_about_the_standard_packages_is_up_to_date(vetro: Callable[..., Result]) -> None:
     page = (Path(__file__).parents[3] / "docs" / "authors" / "library.md").read_text(encoding="utf-8")
     made = vetro("package", "reference", "io.murano", "io.murano.applications", "io.vetro").stdout

@@ -172,6 +172,20 @@ def test_the_class_browser_shows_contracts_and_inheritance(ann: Any, app: Packag
     assert client.get(f"/app/packages/{app.id}/classes/com.example.Nowhere").status_code == 404
 
 
+def test_the_class_browser_says_what_is_deprecated(ann: Any, browser: Browser) -> None:
+    old = (
+        "Namespaces: {=: com.example, l: io.vetro.lifecycle}\nName: Old\n"
+        "Meta: {l:Deprecated: {text: 'it <forgets> things', replacement: com.example.New}}\n"
+        "Properties: {size: {Contract: $, Meta: {l:Deprecated: {text: sizes are found out}}}}\n"
+        "Methods: {go: {Meta: {l:Deprecated: {text: it walks}}, Body: []}}\n"
+    )
+    data = archive("com.example.Old", classes={"com.example.Old": old}, Require={"io.vetro": "1"})
+    row = service.import_packages(ann.caller, [data]).packages[0]
+    page = _text(browser(ann).get(f"/app/packages/{row.id}/classes/com.example.Old"))
+    assert "it &lt;forgets&gt; things Use com.example.New instead." in page
+    assert "sizes are found out" in page and "it walks" in page and page.count("<strong>Deprecated</strong>") == 3
+
+
 def test_source_is_coloured_and_escaped(ann: Any, app: Package, browser: Browser) -> None:
     client = browser(ann)
     page = _text(client.get(f"/app/packages/{app.id}/files/"))

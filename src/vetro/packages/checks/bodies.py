@@ -13,9 +13,10 @@ from typing import Any
 
 from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.muranopl.compiler.variables import assigned_variables, expressions_of, walk_instructions
-from vetro.muranopl.contracts.resolver import qualified_name
+from vetro.muranopl.contracts.resolver import class_name_of, qualified_name
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
+from vetro.packages.checks.deprecation import deprecated_arguments, deprecated_class, new_pairs
 from vetro.packages.checks.values import text_as_number
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
@@ -105,9 +106,22 @@ def _check_expression(kind: Any, expression: d.Expression) -> Iterator[Diagnosti
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 node, name = first, first.value
         if name is not None:
-            problem = class_problem(kind, name, place_of(expression, node))
-            if problem is not None:
-                yield problem
+            yield from class_problems(kind, name, place_of(expression, node))
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.name in CLASS_FUNCTIONS and node.args:
+            yield from _given(kind, expression, node)
+
+
+def _given(kind: Any, expression: d.Expression, call: ast.Call) -> Iterator[Diagnostic]:
+    """Findings about the properties that a new object is given."""
+    name = class_name_of(call.args[0])
+    try:
+        used = None if name is None else kind.resolve_class(name)
+    except VetroError:  # told where it is named
+        return
+    if used is not None:
+        places = ((given, place_of(expression, node)) for given, node in new_pairs(call))
+        yield from deprecated_arguments(kind, used, places)
 
 
 def _check_call(kind: Any, expression: d.Expression, node: ast.Call) -> Iterator[Diagnostic]:
@@ -169,10 +183,11 @@ def place_of(expression: d.Expression, node: ast.Node) -> d.Position:
     return d.Position(expression.position.file, line, column, end_line, end_column + 1)
 
 
-def class_problem(kind: Any, name: str, place: d.Position) -> Diagnostic | None:
-    """The finding for a class name as written in the file of ``kind``; None when it means a class."""
+def class_problems(kind: Any, name: str, place: d.Position) -> Iterator[Diagnostic]:
+    """Findings about a class name as written in the file of ``kind``: it means no class, or one that is deprecated."""
     try:
-        kind.resolve_class(name)
+        used = kind.resolve_class(name)
     except VetroError as error:
-        return Diagnostic(error.code, ERROR, error.message, error.hint, place)
-    return None
+        yield Diagnostic(error.code, ERROR, error.message, error.hint, place)
+        return
+    yield from deprecated_class(kind, used, place)

@@ -7,7 +7,10 @@ that cannot be assigned, unknown functions. `vetro check` lists the result.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from operator import contains, eq
 from typing import Any
 
 from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
@@ -18,7 +21,8 @@ from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.reader.files import read_file
 from vetro.muranopl.tools.fixtures import test_engine
 from vetro.muranopl.types.linker import misnamed
-from vetro.packages.checks.bodies import check_bodies, class_problem, place_of
+from vetro.packages.checks.bodies import check_bodies, class_problems, place_of
+from vetro.packages.checks.deprecation import deprecated_class, deprecated_members, deprecated_package
 from vetro.packages.checks.values import check_meta, cut_values
 from vetro.packages.checks.version_steps import replaced_twice, version_step_problems
 from vetro.packages.yamltree import TreeError, read_documents
@@ -110,11 +114,13 @@ def _check_requirements(package: Any, session: Any, problems: list[Diagnostic]) 
     missing = set()
     for name, spec in package.requirements.items():
         try:
-            session.resolver.find_package(name, spec)
+            required = session.resolver.find_package(name, spec)
         except VetroError as error:
             missing.add(name)
             hint = Text("name the folder that holds it, too, or give it with --require")
             problems.append(Diagnostic(error.code, ERROR, error.message, hint, _require_position(package, name)))
+        else:
+            problems += deprecated_package(required, _require_position(package, name))
     return missing
 
 
@@ -135,20 +141,22 @@ def _check_class(package: Any, session: Any, name: str, decl: ClassDecl, linked:
         kind = session.types.in_package(package, name)
         kind.properties  # noqa: B018 - raises for ambiguous properties
     except VetroError as error:
-        yield as_problem(error, _blamed(package, decl, error))
+        yield as_problem(error, _place_of_parent(package, decl, partial(contains, error.message)))
         return
     linked.append(kind)
     for position, use in _class_names(kind.decl):
-        problem = class_problem(kind, use, position)
-        if problem is not None:
-            yield problem
+        yield from class_problems(kind, use, position)
+    for parent in kind.parents:
+        for problem in deprecated_class(kind, parent, decl.position):
+            yield replace(problem, place=_place_of_parent(package, decl, partial(eq, parent.name)))
+    yield from deprecated_members(kind)
     yield from check_meta(kind, session)
     yield from version_step_problems(kind)
     yield from _contract_steps(kind)
     for imported in kind.decl.imports:
-        problem = class_problem(kind, imported, decl.position)
-        if problem is not None:
-            yield problem
+        problems = list(class_problems(kind, imported, decl.position))
+        yield from problems
+        if any(problem.severity == ERROR for problem in problems):
             return  # the code of the class cannot be judged without what it imports
     for method in kind.own_methods.values():
         if method.native is not None or method.decl is None:
@@ -160,8 +168,8 @@ def _check_class(package: Any, session: Any, name: str, decl: ClassDecl, linked:
     yield from check_bodies(kind)
 
 
-def _blamed(package: Any, decl: ClassDecl, error: VetroError) -> Position:
-    """Where a class that cannot be linked goes wrong: at the parent that the message names, else at Extends."""
+def _place_of_parent(package: Any, decl: ClassDecl, meant: Callable[[str], bool]) -> Position:
+    """Where the first parent stands whose full name is ``meant``; Extends, or the class, where none is."""
     try:
         text, file_id, _ = package.read_class(decl.name)
         documents = read_documents(text, file_id)
@@ -177,7 +185,7 @@ def _blamed(package: Any, decl: ClassDecl, error: VetroError) -> Position:
                 named = decl.namespaces.resolve(item.text)
             except VetroError:
                 return item.position
-            if named in error.message:
+            if meant(named):
                 return item.position
         return extends.position
     return decl.position

@@ -89,6 +89,21 @@ def test_classes_are_told_with_their_contracts_as_they_are_written() -> None:
     ]
 
 
+def test_what_is_not_to_be_used_any_more_says_why() -> None:
+    text = """\
+Namespaces: {'=': com.example, l: io.vetro.lifecycle}
+Name: App
+Meta: {l:Deprecated: {text: it forgets things, replacement: com.example.New}}
+Properties: {size: {Contract: $, Meta: {l:Deprecated: {text: sizes are found out}}}}
+Methods: {go: {Meta: [{l:Deprecated: {text: it walks, replacement: run}}], Body: []}}
+"""
+    data = archive(classes={"com.example.App": text}, Require={"io.vetro": "1"})
+    (app,) = describe(data, "app.zip", [], ArchiveLimits())["classes"]
+    assert app["words"] == {"deprecated": "it forgets things", "replacement": "com.example.New"}
+    assert app["properties"][0]["words"] == {"deprecated": "sizes are found out"}
+    assert app["methods"][0]["words"] == {"deprecated": "it walks", "replacement": "run"}
+
+
 def test_inherited_members_stand_at_the_class_that_declares_them_without_those_that_are_overridden() -> None:
     """`Big` has its own deploy; io.murano is not given, so io.murano.Application is not known here."""
     from vetro.library import core_packages

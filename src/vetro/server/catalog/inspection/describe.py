@@ -20,7 +20,6 @@ from vetro.muranopl.declarations.tree import (
     NO_DEFAULT,
     ArgumentDecl,
     ClassDecl,
-    Literal,
     MetaDecl,
     MethodDecl,
     MethodUsage,
@@ -28,21 +27,24 @@ from vetro.muranopl.declarations.tree import (
 )
 from vetro.muranopl.schema import class_schemas
 from vetro.packages.archive import ArchiveLimits, ArchiveTree
+from vetro.packages.deprecation import DEPRECATED
 from vetro.packages.extensions.plugins import required_extensions
 from vetro.packages.formats import default_registry
 from vetro.packages.load import open_package
 from vetro.packages.package import LoadedPackage
+from vetro.packages.version_steps import text_in
 from vetro.yaql.errors import VetroError
 
 #: Longest text of a contract or default that is shown, in characters.
 _LONGEST = 2000
 #: Classes of a package, and members of a class, that are told; nobody reads more.
 _CLASSES, _MEMBERS = 1000, 500
-#: Metadata that describes a member to people -> our name for it.
+#: Metadata that describes a member to people -> its texts and our names for them.
 _WORDS = {
-    "io.murano.metadata.Title": "title",
-    "io.murano.metadata.Description": "description",
-    "io.murano.metadata.HelpText": "help",
+    "io.murano.metadata.Title": {"text": "title"},
+    "io.murano.metadata.Description": {"text": "description"},
+    "io.murano.metadata.HelpText": {"text": "help"},
+    DEPRECATED: {"text": "deprecated", "replacement": "replacement"},
 }
 
 
@@ -190,12 +192,13 @@ def _words(of: ClassDecl, found: Sequence[MetaDecl]) -> dict[str, str]:
     words = {}
     for item in found:
         try:
-            name = _WORDS.get(of.namespaces.resolve(item.name))
+            name = of.namespaces.resolve(item.name)
         except VetroError:
             continue
-        text = item.properties.get("text")
-        if name is not None and isinstance(text, Literal) and isinstance(text.value, str):
-            words[name] = text.value[:_LONGEST]
+        for part, word in _WORDS.get(name, {}).items():
+            text = text_in(item, part)
+            if text:
+                words[word] = text[:_LONGEST]
     return words
 
 
