@@ -90,12 +90,18 @@ def substituted(caller: Caller, found: queries.Found, session: Session | None) -
 
 
 def migrate(caller: Caller, environment_id: str, session_id: str) -> bool:
-    """Puts the steps that are due into the draft of a session; whether there were some.
+    """Puts the steps that are due into the draft of a session; whether there were some. Raises what `migrate_draft`
+    does."""
+    found = queries.get(caller, environment_id, model=True)
+    return migrate_draft(caller, found, Session.objects.filter(id=session_id, environment_id=environment_id).first())
+
+
+def migrate_draft(caller: Caller, found: queries.Found, session: Session | None) -> bool:
+    """The same for an environment with its model, and a session of it, as they were just read; a session whose draft
+    changed is to be read again.
 
     Raises what `substituted` raises. What cannot be deployed stays as it is: who deploys it is told why.
     """
-    found = queries.get(caller, environment_id, model=True)
-    session = Session.objects.filter(id=session_id, environment_id=environment_id).first()
     if session is None or sessions.invalid(session, found) or session.id == found.session_id:
         return False
     made = substituted(caller, found, session)
@@ -104,7 +110,7 @@ def migrate(caller: Caller, environment_id: str, session_id: str) -> bool:
     size = limits.check_model(made.root)
     stored, beside = dumps({"Objects": made.root}), dumps(made.beside)
     with transaction.atomic():
-        sessions.locked(caller, environment_id)
+        sessions.locked(caller, found.id)
         enforcement.check_model(found.project_id, {"Objects": made.root, **made.beside}, size)
         mine = Session.objects.filter(id=session.id, revision=session.revision, state=Session.OPENED)
         if not mine.update(draft=stored, upgrade=beside, revision=session.revision + 1):

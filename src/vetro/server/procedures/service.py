@@ -107,9 +107,13 @@ def deploy(
     """
     guard = guard or Guard()
     _check_times(guard)
-    upgrade = Session.objects.filter(id=session_id, upgrade__isnull=False).exists()
-    substitution.migrate(caller, environment_id, session_id)
-    required = author_wants(caller, environment_id, session_id) or (chain is not None and chain.required)
+    environment = queries.get(caller, environment_id, model=True)
+    mine = Session.objects.filter(id=session_id, environment_id=environment_id)
+    session = mine.first()
+    upgrade = session is not None and session.upgrade is not None
+    if substitution.migrate_draft(caller, environment, session):
+        session = mine.first()
+    required = author_wants(caller, environment, session) or (chain is not None and chain.required)
     if required and guard.wanted is False:
         raise GuardRequired(Text("the author of a class allows this update only with a way back"))
     wanted = guard.wanted or required or chain is not None
@@ -119,19 +123,19 @@ def deploy(
     if not wanted:
         return deploying.begin(caller, environment_id, session_id)
     queries.get(caller, environment_id).require_free()
-    found = way_back(caller, environment_id, session_id)
-    if not found.able:
+    way = way_back(caller, environment_id, session_id)
+    if not way.able:
         if guard.wanted is None and not required and chain is None:
             return deploying.begin(caller, environment_id, session_id)
-        raise NoWayBack(Text("there would be no way back: {why}", why=found.why), details=found.as_json())
+        raise NoWayBack(Text("there would be no way back: {why}", why=way.why), details=way.as_json())
     if chain is not None:
-        found = replace(found, losses=tuple(dict.fromkeys([*found.losses, *chain.losses])))
-    losses = guard.refused(found.losses, required)
+        way = replace(way, losses=tuple(dict.fromkeys([*way.losses, *chain.losses])))
+    losses = guard.refused(way.losses, required)
     if losses:
         raise LossesUnconfirmed(
             Text("not all of it would come back: {what}", what="; ".join(losses)[:1000]), details={"losses": losses}
         )
-    return _begin(caller, environment_id, session_id, guard, found, before, chain)
+    return _begin(caller, environment_id, session_id, guard, way, before, chain)
 
 
 def _check_times(guard: Guard) -> None:

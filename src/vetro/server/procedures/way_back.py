@@ -87,21 +87,19 @@ def offered(row: Environment) -> bool:
     return found is not None and found.server_snapshots
 
 
-def required(caller: Caller, environment_id: str, session_id: str) -> bool:
+def required(caller: Caller, found: queries.Found, session: Session | None) -> bool:
     """Whether an author allows a deployment only with a way back: that of a class whose objects become those of another
-    version, by an upgrade, or since the environment's packages were exchanged. Asks packages where that may be so."""
-    found = queries.get(caller, environment_id, model=True)
-    session = Session.objects.filter(id=session_id, environment_id=found.id).first()
-    return _required(caller, found, session)
+    version, by an upgrade, or since the environment's packages were exchanged. Asks packages where that may be so.
 
-
-def _required(caller: Caller, found: queries.Found, session: Session | None) -> bool:
+    ``found``: with its model."""
     upgrade = session.upgrade if session is not None else None
     if upgrade is not None:
         return bool((upgrade.get("report") or {}).get("guard"))
+    if not found.version:
+        return False
     body = State.objects.filter(environment_id=found.id, lock__isnull=False).order_by("-number")
     before = body.values_list("lock__body", flat=True).first()
-    if not found.version or before is None:
+    if before is None:
         return False
     known: dict[str, set[str]] = {}
     for one in parse_lock(before).packages:
@@ -153,7 +151,7 @@ def way_back(caller: Caller, environment_id: str, session_id: str) -> WayBack:
     if cloud_settings.simulated(config(), row.cloud):
         settle = 0.0
     return WayBack(
-        why, _required(caller, found, session), tuple(losses), tuple(parts), settle, frozenset(ignored), still
+        why, required(caller, found, session), tuple(losses), tuple(parts), settle, frozenset(ignored), still
     )
 
 
