@@ -9,7 +9,6 @@ build leaves a ``.new-`` folder, which the next one removes.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vetro import file_lock
 from vetro.clouds.drivers.errors import HostFailed, ImageBusy, ImageDamaged, ImageMissing
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.images import shift
@@ -226,12 +226,8 @@ class ImageStore:
         if not _good(name):
             raise ImageDamaged(f"'{name}' is no name of an image: use letters, digits, dots, hyphens and underscores")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-        handle = os.open(self.folder / f".lock-{name}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with file_lock.exclusive(self.folder / f".lock-{name}", wait=wait):
             yield
-        finally:
-            os.close(handle)
 
     def _read(self, name: str) -> Image | None:
         home = self.folder / name

@@ -6,12 +6,12 @@ is shared by all servers of one range (keys of the kernel's key store, files by 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import sys
 from pathlib import Path
 
+from vetro import file_lock
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.images.shift import BASE, RANGE
@@ -30,9 +30,7 @@ def take(server: Path, folder: Path = FOLDER) -> int:
     Raises `HostFailed` when there is none.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with file_lock.exclusive(folder / "lock"):
         holders = {path.name: path.read_text("utf-8") for path in folder.iterdir() if path.name != "lock"}
         mine = next((name for name, holder in holders.items() if holder == str(server)), None)
         free = (f"{BASE + number * RANGE:x}" for number in range(1, _COUNT))
@@ -42,8 +40,6 @@ def take(server: Path, folder: Path = FOLDER) -> int:
         if mine is None:
             (folder / name).write_text(str(server), "utf-8")
         return int(name, 16)
-    finally:
-        os.close(handle)
 
 
 def lacking(tree: Path, first: int) -> str | None:

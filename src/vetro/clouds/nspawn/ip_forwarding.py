@@ -6,12 +6,11 @@ it is set back. The note is written first, so a killed process leaves at most a 
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from vetro import file_lock
 from vetro.clouds.drivers.errors import HostFailed
 
 #: Gone after a restart of the machine, as the settings are.
@@ -22,12 +21,8 @@ CONF = Path("/proc/sys/net/ipv4/conf")
 @contextmanager
 def _locked(notes: Path) -> Iterator[None]:
     notes.mkdir(parents=True, exist_ok=True, mode=0o755)
-    handle = os.open(notes / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with file_lock.exclusive(notes / "lock"):
         yield
-    finally:
-        os.close(handle)
 
 
 def switch_on(cloud: str, interfaces: list[str], *, notes: Path = NOTES, conf: Path = CONF) -> None:

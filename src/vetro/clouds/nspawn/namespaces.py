@@ -8,7 +8,6 @@ namespace to this machine. This machine routes to it what the *operator* handed 
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
+from vetro import file_lock
 from vetro.clouds.drivers.errors import AddressTaken, HostFailed
 from vetro.clouds.drivers.spec_files import digest
 from vetro.clouds.drivers.tools import attempt, run
@@ -171,9 +171,5 @@ def _set(setting: str, value: int) -> None:
 @contextmanager
 def _locked() -> Iterator[None]:
     LOCK.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-    handle = os.open(LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with file_lock.exclusive(LOCK):
         yield
-    finally:
-        os.close(handle)

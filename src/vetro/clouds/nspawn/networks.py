@@ -7,13 +7,12 @@ behind that would be refused again with the next change.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
+from vetro import file_lock
 from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, NicSpec, ServerSpec
 from vetro.clouds.drivers.errors import AddressTaken, DriverError
@@ -312,12 +311,8 @@ class Networks:
         """One process at a time changes a project's networks or, with '', what is one for all: the inner lock."""
         # Locks stay when projects have gone, so there is a number of them: some projects share one.
         path = self._folder / f"network{'-' + spec_files.digest(project, 3) if project else ''}.lock"
-        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with file_lock.exclusive(path):
             yield
-        finally:
-            os.close(handle)
 
 
 def _resolver() -> IPv4Address | None:

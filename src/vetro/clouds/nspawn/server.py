@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from vetro import file_lock
 from vetro.clouds.drivers.base import DriverError, NicSpec, ServerSpec, ServerStatus
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import Process, process
@@ -174,12 +174,8 @@ class NspawnServer:
     @contextmanager
     def _starting(self, *, wait: bool = True) -> Iterator[None]:
         """Held while it is started. Raises `BlockingIOError` when somebody else does and ``wait`` is false."""
-        handle = os.open(self.folder / "start.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        with file_lock.exclusive(self.folder / "start.lock", wait=wait):
             yield
-        finally:
-            os.close(handle)
 
     def _start(self, timeout: float) -> None:
         spec = self.spec()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from vetro import file_lock
 from vetro.server.errors import Conflict
 
 
@@ -64,6 +65,5 @@ class Lock:
 def held(path: Path) -> Iterator[None]:
     """Holds a lock during the block; waits for it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(path, "a", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with file_lock.exclusive(path):
         yield

@@ -8,9 +8,7 @@ What a command is given and what it says is kept nowhere.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import re
 import secrets
 import time
@@ -22,6 +20,7 @@ from typing import Any, Final
 
 from django.db import connection
 
+from vetro import file_lock
 from vetro.clouds.errors import CloudError
 from vetro.clouds.guest import running_command
 from vetro.clouds.guest.command_process import WAITING
@@ -241,13 +240,9 @@ def _place(caller: Caller, environment_id: str, id: str) -> Iterator[Path]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = _name(caller, environment_id, id)
     held = folder / f"{name}{_NEW}"
-    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file_lock.exclusive(folder / "lock"):
         _check_room(folder, name)
         held.touch()
-    finally:
-        os.close(lock)
     try:
         yield folder / name
     finally:

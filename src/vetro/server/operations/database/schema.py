@@ -6,12 +6,11 @@ says where to. One in which restoring a backup has not ended has a mark (`vetro.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.core.management.sql import emit_post_migrate_signal, emit_pre_migrate_signal
@@ -20,6 +19,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from vetro import file_lock
 from vetro.server.operations.database.errors import DatabaseMoved, RestoreFailed, SchemaNewer, SchemaOlder
 from vetro.server.tasks.backends import labels_of_plugins
 
@@ -134,12 +134,8 @@ def migration_lock(alias: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
     if ":memory:" in path or "mode=memory" in path:
         yield
         return
-    file = os.open(f"{path}-migrating", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with file_lock.exclusive(Path(f"{path}-migrating")):
         yield
-    finally:
-        os.close(file)
 
 
 def seal(alias: str, target: str) -> None:
