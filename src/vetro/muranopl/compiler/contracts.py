@@ -216,9 +216,9 @@ class ContractCompiler:
         ]
         quick = self._bulk(contract.items)
         if quick is not None:
-            # One pass in C tells whether every item already has the exact class.
-            test = py.UnaryOp(py.Not(), b.call("_all_of", b.name(v), b.name(quick)))
-            made.append(py.If(test, statements, []))
+            # Mostly every item has the exact class already: the first that has not makes them all be converted.
+            test = py.Compare(b.attr(b.name(e), "__class__"), [py.IsNot()], [b.name(quick)])
+            made.append(py.For(b.target(e), b.name(v), [py.If(test, [*statements, py.Break()], [])], []))
         else:
             made.extend(statements)
         return made

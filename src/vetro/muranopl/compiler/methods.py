@@ -151,10 +151,11 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
     def _entry(self) -> list[py.stmt]:
         on_this, args = synchronization(self.owner, self.decl)
         key = self.em.link("_lock", "lock", self.decl.name, on_this, args)
+        left = py.BinOp(b.attr(b.name("rt"), "steps"), py.Sub(), b.const(1))
         return [
-            py.AugAssign(py.Attribute(b.name("rt"), "steps", b.STORE), py.Sub(), b.const(1)),
+            py.Assign([b.target("s_"), py.Attribute(b.name("rt"), "steps", b.STORE)], left),
             py.If(
-                py.Compare(b.attr(b.name("rt"), "steps"), [py.Lt()], [b.const(0)]),
+                py.Compare(b.name("s_"), [py.Lt()], [b.const(0)]),
                 [py.Expr(b.call(b.attr(b.name("rt"), "slow"), b.name("self"), b.name(key)))],
                 [],
             ),
@@ -200,14 +201,13 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
                     step.append(py.If(test, [b.assign(v, value.node)], []))
                 step.extend(s for s in contracts.emit(argument.contract, v) if not isinstance(s, py.Pass))
             if step:
-                checks.append(b.assign("a_", b.const(argument.name)))
-                checks.extend(step)
+                checks += _named(b.assign("a_", b.const(argument.name)), step)
         if not checks:
             return []
         place = f"{self.owner.name}::{self.decl.name}("
         raised = py.Raise(b.call("_located", b.name("x_"), b.const(place), b.name("a_")), None)
         handler = py.ExceptHandler(b.name("_CV"), "x_", [raised])
-        return [b.assign("a_", b.const("")), py.Try(checks, [handler], [], [])]
+        return [py.Try(checks, [handler], [], [])]
 
     def _each(self, contracts: ContractCompiler, argument: d.ArgumentDecl, v: str) -> list[py.stmt]:
         e, o = contracts.fresh("e"), contracts.fresh("o")
@@ -232,6 +232,15 @@ class MethodCompiler(BlockMixin, TargetMixin, Statements):
 
 def _uses_rethrow(block: d.Block) -> bool:
     return any(isinstance(i, d.Rethrow) for i in walk_instructions(block))
+
+
+def _named(naming: py.stmt, step: list[py.stmt]) -> list[py.stmt]:
+    """``step`` with ``naming`` before anything in it that may fail: of a lone test of a class, in its branch."""
+    match step:
+        case [py.If(test=py.Compare(left=py.Attribute(attr="__class__"), comparators=[py.Name()]), orelse=[]) as only]:
+            only.body.insert(0, naming)
+            return step
+    return [naming, *step]
 
 
 def _spread(node: py.AST, position: d.Position) -> None:

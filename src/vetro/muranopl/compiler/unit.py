@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vetro.muranopl.runtime.protocol import LinkedClass
 
 #: Part of every cache key: change it whenever generated code changes its meaning.
-COMPILER_VERSION = 7
+COMPILER_VERSION = 8
 
 
 @dataclass(slots=True)

@@ -64,14 +64,16 @@ def emit_binary(em: BaseEmitter, node: ast.Binary, scope: Scope) -> Code:
 def _guard(em: BaseEmitter, left: Code, right: Code) -> tuple[py.expr | None, Code, Code]:
     """(test that both are ints, repeatable left, repeatable right); the test evaluates each operand exactly once.
 
-    Operands that are no plain names are bound by the test itself, left before right; `&` instead of `and` where both
-    need that, so that the right one is evaluated even if the left is no int.
+    Operands that are no plain names are bound by the test itself, left before right; where both need that, one chain
+    of comparisons evaluates the right one even if the left is no int.
     """
     first_left, again_left = em.bind_once(left)
     first_right, again_right = em.bind_once(right)
-    test_left, test_right = b.is_class(first_left, "int"), b.is_class(first_right, "int")
     if not left.simple and not right.simple:
-        return py.BinOp(test_left, py.BitAnd(), test_right), again_left, again_right
+        classes = [b.attr(first_right, "__class__"), b.name("int")]
+        both = py.Compare(b.attr(first_left, "__class__"), [py.Is(), py.Is()], classes)
+        return both, again_left, again_right
+    test_left, test_right = b.is_class(first_left, "int"), b.is_class(first_right, "int")
     tests = []
     if not (left.kind == "int" and left.simple):
         tests.append(test_left)
