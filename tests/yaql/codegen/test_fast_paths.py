@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from typing import Any
 
 import pytest
@@ -41,6 +43,14 @@ $.rows.orderBy($.v).select($.n)
 $.rows.orderByDescending($.v).thenBy($.n).select($.n)
 $.rows.orderBy($.k).thenByDescending($.v).select($.n)
 $.rows.orderBy($.k).thenBy($.missing).select($.n)
+$.rows.orderBy($.v).select($.n).take(3)
+$.rows.orderBy($.v).where($.n > 3).select($.n).sum()
+$.rows.orderBy($.v).any($.n = 3)
+$.rows.orderBy($.k).toDict($.k, $.n)
+$.rows.orderBy($.v).select($.n).len()
+$.holes.orderBy($.v).select($.k)
+$.holes.orderBy($.v).select($.k).take(0)
+$.rows.orderBy([1 / 0, $.v]).select($.k).take(0)
 $.mixed.orderBy($)
 $.texts.orderByDescending($)
 $.nulls.orderBy($.v).select($.v)
@@ -67,10 +77,37 @@ $.rows.select($.v + 1).where($ > 3).toList()
 def outcome(text: str, tier: str) -> tuple[str, Any]:
     try:
         return "ok", compile(text, tier=tier)(DATA)
-    except (VetroError, KeyError, IndexError, ValueError, TypeError) as error:
+    except (VetroError, KeyError, IndexError, ValueError, TypeError, ZeroDivisionError) as error:
         return type(error).__name__, str(error)
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_result_is_that_of_the_closure_tier(text: str) -> None:
     assert outcome(text, "compiled") == outcome(text, "closure")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$.orderByDescending($.v).thenBy($.n).select($.n)",
+        "$.groupBy($.k, $.v, $.sum())",
+        "$.where($.v > 3).orderBy($.k).select($.n)",
+    ],
+)
+def test_queries_of_rows_make_no_call_for_each_row(text: str) -> None:
+    expression = compile(text, tier="compiled")
+    rows = [{"k": f"k{i % 3}", "v": i % 5, "n": i} for i in range(3000)]
+    assert expression(rows[:10])  # what is made when it is first needed
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call" and not frame.f_code.co_flags & inspect.CO_GENERATOR  # those go on for each item
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        expression(rows)
+    finally:
+        sys.setprofile(before)
+    assert calls < 300

@@ -280,7 +280,10 @@ class BaseEmitter:
         captured += sorted(
             n for n in used if n[0] == "t" and n[1:].isdigit() and n not in captured and not _assigned(body, n)
         )
-        return py.Lambda(b.arguments(params, captured), body)
+        if not batch:
+            return py.Lambda(b.arguments(params, captured), body)
+        items = py.ListComp(body, [py.comprehension(b.target(params[0]), b.name("all_"), [], 0)])
+        return b.call("_batch", py.Lambda(b.arguments(["all_"], captured), items), b.const(_only_reads(node)))
 
     # -- hooks for host languages --------------------------------------------------------------------------------------
 
@@ -306,6 +309,11 @@ def _listed(node: py.GeneratorExp) -> py.expr:
     """The list of what a generator gives."""
     made = py.copy_location(py.ListComp(node.elt, node.generators), node)
     return py.copy_location(b.call("_tuple_of", b.name("rt"), made), node)
+
+
+def _only_reads(node: ast.Node) -> bool:
+    """Whether evaluating ``node`` once more does nothing but read values again."""
+    return all(isinstance(n, (ast.Attribute, ast.Variable, ast.Constant)) for n in ast.walk(node))
 
 
 def _assigned(body: py.AST, name: str) -> bool:

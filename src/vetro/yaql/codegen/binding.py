@@ -22,6 +22,7 @@ from vetro.yaql.library.formatting import format_text
 from vetro.yaql.library.regexes import compile_regex
 from vetro.yaql.parser import ParserDialect, parse
 from vetro.yaql.resolve import operators
+from vetro.yaql.types import OrderedBase
 from vetro.yaql.values import FROZEN, MISSING, SCALARS, FDict, FSet, HostObject, check_depth, freeze
 
 
@@ -82,6 +83,10 @@ def _batch(function: Callable[[Any], list[Any]], pure: bool) -> Any:
     return Batch(function, pure)
 
 
+def _ordered(value: Any) -> bool:
+    return isinstance(value, OrderedBase)
+
+
 def _plain(value: Any) -> bool:
     return not isinstance(value, HostObject)
 
@@ -99,8 +104,8 @@ HELPERS: dict[str, Any] = {
     "_FD": FDict, "_SIZED": frozenset({str, tuple, FDict, FSet}), "_SCALARS": SCALARS,
     "_FROZEN": FROZEN, "_batch": _batch, "_M": MISSING,
     "_freeze": _freeze, "_key": _key, "_tuple_of": _tuple_of, "_map_of": _map_of, "_charge": _charge, "_sum": _sum,
-    "_big": operators.within_limit, "_first": _first, "_plain": _plain, "_library": _library, "_format": _format,
-    "_repeat": repeat,
+    "_big": operators.within_limit, "_first": _first, "_ordered": _ordered, "_plain": _plain, "_library": _library,
+    "_format": _format, "_repeat": repeat,
     "_add": operators.add, "_sub": operators.sub, "_mul": operators.mul, "_div": operators.div,
     "_mod": operators.mod, "_less": operators.less, "_less_equal": operators.less_equal,
     "_greater": operators.greater, "_greater_equal": operators.greater_equal, "_equal": operators.equal,

@@ -1,7 +1,7 @@
 """Pipelines of queries fused into one comprehension: ``$rows.where(P).select(S).sum()`` is one loop.
 
-Fusion applies when the source is a frozen list (one class test at run time); any other source takes the ordinary
-functions, or the closure tier in a host language. The stages keep YAQL's order of evaluation item by item.
+Fusion applies when the source is a frozen list (one class test at run time) or an ordered one; any other source takes
+the ordinary functions, or the closure tier in a host language. The stages keep YAQL's order of evaluation item by item.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from vetro.yaql.codegen import pyast as b
 from vetro.yaql.codegen.base import BaseEmitter, Code, Scope, all_builtin
 
 STAGES = {"where": "where", "filter": "where", "select": "select", "map": "select"}
+#: What they give is walked in line as well.
+ORDERING = frozenset({"orderBy", "orderByDescending", "thenBy", "thenByDescending"})
 TERMINALS = {"sum": 0, "len": 0, "count": 0, "toList": 0, "first": 0, "any": 1, "all": 1, "toDict": 2}
 
 
@@ -61,6 +63,8 @@ def emit_pipeline(em: BaseEmitter, node: ast.MethodCall, scope: Scope) -> Code |
     if source.kind == "tuple" and source.simple:
         return fused
     test = b.both(b.is_class(first, "tuple"), b.call("_charge", b.name("rt"), again.node))
+    if isinstance(current, ast.MethodCall) and current.name in ORDERING:
+        test = b.either(test, b.call("_ordered", again.node))
     slow = em.closure_site(node, scope, current, again.node)
     if fused.frozen or fused.kind == "lazy":
         made = b.settled(test, fused.node, slow.node)
