@@ -123,6 +123,20 @@ def test_errors_and_those_behind_them_lose_their_secrets() -> None:
 
 
 @pytest.mark.attack("secrets", "M1")
+def test_what_an_error_keeps_in_slots_loses_its_secrets() -> None:
+    class Slim(VetroError):
+        __slots__ = ("never_set", "value")
+
+    class Slimmer(Slim):
+        __slots__ = "more"
+
+    error = Slimmer("failed")
+    error.value, error.more = {"said": "a-canary-word"}, "a-canary-word"
+    Secrets(["a-canary-word"]).error(error)
+    assert (error.value, error.more) == ({"said": MASK}, MASK)
+
+
+@pytest.mark.attack("secrets", "M1")
 def test_a_run_with_endless_secrets_says_nothing_rather_than_one_of_them() -> None:
     known = Secrets(f"secret-number-{n}" for n in range(MOST + 1))
     assert known.text(f"it was secret-number-{MOST}") == TOO_MANY

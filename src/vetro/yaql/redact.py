@@ -141,7 +141,7 @@ class Secrets:
                 item.args = tuple(self._kept(arg) for arg in item.args)
             except (AttributeError, TypeError):  # pragma: no cover - an exception that guards its arguments
                 pass
-            for name, value in list(vars(item).items()):
+            for name, value in _attributes(item).items():
                 made = self._kept(value)
                 if made is not value:
                     setattr(item, name, made)
@@ -176,6 +176,16 @@ class Secrets:
         if len(self._short) > short:  # a word of four letters in a class name or a path is no secret
             self._words = re.compile(rf"(?<![\w./-])(?:{'|'.join(self._short)})(?![\w/]|[.-]\w)")
         self._new.clear()
+
+
+def _attributes(error: BaseException) -> dict[str, Any]:
+    """What the error has, also in slots."""
+    found = dict(vars(error))
+    for cls in type(error).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        names = (slots,) if isinstance(slots, str) else slots
+        found.update({name: getattr(error, name) for name in names if hasattr(error, name)})
+    return found
 
 
 def _without(text: str, form: str) -> str:

@@ -171,9 +171,8 @@ def names_of(error: BaseException) -> tuple[str, ...]:
 
 def catches(error: BaseException, names: tuple[str, ...]) -> bool:
     """Whether a handler for ``names`` takes the error."""
-    if error.__class__ is Thrown:
-        return not set(error.names).isdisjoint(names)
-    return any(name in names for name in names_of(error))
+    known = names_of(error)
+    return known[0] in names if len(known) == 1 else not set(known).isdisjoint(names)
 
 
 class ExceptionValue(HostObject):
