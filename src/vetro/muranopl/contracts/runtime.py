@@ -121,6 +121,8 @@ def to_class(
     """
     if value is None:
         return None
+    if version_spec is None and isinstance(value, MuranoObject) and value._type.derives_from(type):
+        return value  # as nearly always in calls between objects
     cls = value.__class__
     if cls is not str and cls is not dict and isinstance(value, HostObject):
         if accepts(value, type, version_spec, cx.type.package):

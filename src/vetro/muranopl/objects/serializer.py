@@ -150,7 +150,13 @@ class Writer:
                     items: list[Any] = []
                     target[name] = items
                     for item in value:
-                        if isinstance(item, MuranoObject):
+                        if (
+                            item.__class__ is FDict
+                            and only_scalars(map(type, item.values()))
+                            and only_scalars(map(type, item))
+                        ):
+                            items.append(dict(item))
+                        elif isinstance(item, MuranoObject):
                             if item in written:
                                 items.append(item._id)
                             elif item._owner is obj:
@@ -163,12 +169,6 @@ class Writer:
                                 items.append(item._id)
                         elif item.__class__ in scalars:
                             items.append(item)
-                        elif (
-                            item.__class__ is FDict
-                            and only_scalars(map(type, item.values()))
-                            and only_scalars(map(type, item))
-                        ):
-                            items.append(dict(item))
                         else:
                             items.append(None)
                             self.convert(item, items, len(items) - 1, obj)

@@ -293,6 +293,6 @@ def _native_function(method: Method) -> Callable[..., Any]:
 
     def call(this: Any, *args: Any, **kwargs: Any) -> Any:
         named = {key[2:]: value for key, value in kwargs.items()} if kwargs else kwargs
-        return native.call(calling_context(fallback.context), this, *args, **named)
+        return native.apply(calling_context(fallback.context), this, args, named)
 
     return call

@@ -10,7 +10,7 @@ from typing import Any
 from vetro.yaql.errors import NoMatchingMethod
 from vetro.yaql.resolve.signature import REQUIRED, Kind, Param, Type
 from vetro.yaql.types import accepts
-from vetro.yaql.values import MISSING, freeze
+from vetro.yaql.values import FROZEN, MISSING, freeze
 
 #: Annotation (as written) -> parameter type. Everything else accepts any value.
 _ANNOTATIONS = {
@@ -106,12 +106,16 @@ class NativeMethod:
 
     def call(self, cx: Any, this: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the implementation for ``this`` from code of ``cx``. Raises `NoMatchingMethod` on wrong arguments."""
-        positional, named = self.bind(cx, args, kwargs)
-        if self.needs_this:
-            positional = (this, *positional)
+        return self.apply(cx, this, args, kwargs)
+
+    def apply(self, cx: Any, this: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """`call` with arguments that are gathered already."""
+        args, kwargs = self.bind(cx, args, kwargs)
         if self.needs_cx:
-            positional = (cx, *positional)
-        return freeze(self.impl(*positional, **named))
+            made = self.impl(cx, this, *args, **kwargs) if self.needs_this else self.impl(cx, *args, **kwargs)
+        else:
+            made = self.impl(this, *args, **kwargs) if self.needs_this else self.impl(*args, **kwargs)
+        return made if made.__class__ in FROZEN else freeze(made)
 
     def bind(
         self, cx: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
