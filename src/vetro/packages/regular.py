@@ -27,27 +27,43 @@ _KINDS: Final = (
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     """A regular file, open for reading. Raises `OSError`, and `PackageError` for what is no regular file."""
-    _check(path, os.stat(path).st_mode)
-    # Should it become something else meanwhile: opening a pipe does not wait, and it is looked at once more.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        _check(path, os.fstat(handle).st_mode)
-        return os.fdopen(handle, "rb")
-    except BaseException:
-        os.close(handle)
-        raise
+    return os.fdopen(_open(path)[0], "rb")
 
 
 def read_regular(path: str | os.PathLike[str], largest: int = LARGEST_FILE) -> bytes:
     """The bytes of a regular file. Raises like `open_regular`, and `PackageError` for a larger one."""
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        data = file.read(largest + 1) if size <= largest else b""
+    handle, size = _open(path)
+    try:
+        data = _read(handle, size, largest + 1) if size <= largest else b""
+    finally:
+        os.close(handle)
     if max(size, len(data)) > largest:
         raise PackageError(
             f"{os.fspath(path)}: it has {max(size, len(data)):,} bytes; a file of a package has at most {largest:,}",
             hint="keep large data elsewhere, and let the package fetch it",
         )
+    return data
+
+
+def _open(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """Descriptor and size of a regular file."""
+    _check(path, os.stat(path).st_mode)
+    # Should it become something else meanwhile: opening a pipe does not wait, and it is looked at once more.
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        info = os.fstat(handle)
+        _check(path, info.st_mode)
+        return handle, info.st_size
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _read(handle: int, size: int, most: int) -> bytes:
+    """What is in a file that had ``size`` bytes a moment ago, at most ``most``; a file object doubles the time."""
+    data = os.read(handle, min(size + 1, most))
+    while len(data) < most and (more := os.read(handle, min(_MIB, most - len(data)))):
+        data += more
     return data
 
 

@@ -2,11 +2,13 @@
 
 Everything a linked class needs is kept: names, usages, contracts, defaults, arguments. Expressions come back with their
 text and are parsed only when somebody looks at the tree; method bodies come back only by reading the file again, which
-happens when a method is not in the code cache. `marshal` can hold the result.
+happens when a method is not in the code cache. `marshal` can hold the result. What of a member is wanted late is
+marshalled on its own: thousands of tuples would be made, and walked by the garbage collector, that nobody looks at.
 """
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -19,7 +21,7 @@ from vetro.yaql.parser import MURANO, parse
 from vetro.yaql.values import SCALARS, freeze, thaw
 
 #: Part of the cache key: change it with the shape of the data.
-VERSION = 3
+VERSION = 4
 
 
 class StoredExpression(d.Expression):
@@ -80,38 +82,34 @@ class _Late:
 class StoredProperty(d.PropertyDecl):
     """A property of which only name and usage are there at first."""
 
-    __slots__ = ("_data", "_decoder")
-    _data: tuple[Any, ...]
+    __slots__ = ("_decoder", "_details", "bare")
     _decoder: _Decoder
+    _details: bytes
+    #: Without meta, as can be seen without decoding.
+    bare: bool
 
-    @property
-    def bare(self) -> bool:
-        """Without meta, as can be seen without decoding."""
-        return not self._data[4]
-
-    contract = _Late(d.PropertyDecl, "contract", lambda p: p._decoder.value(p._data[2]))
-    default = _Late(d.PropertyDecl, "default", lambda p: p._decoder.value(p._data[3]))
-    meta = _Late(d.PropertyDecl, "meta", lambda p: p._decoder.meta(p._data[4]))
-    position = _Late(d.PropertyDecl, "position", lambda p: p._decoder.position(p._data[5]))
+    contract = _Late(d.PropertyDecl, "contract", lambda p: p._decoder.value(marshal.loads(p._details)[0]))
+    default = _Late(d.PropertyDecl, "default", lambda p: p._decoder.value(marshal.loads(p._details)[1]))
+    meta = _Late(d.PropertyDecl, "meta", lambda p: p._decoder.meta(marshal.loads(p._details)[2]))
+    position = _Late(d.PropertyDecl, "position", lambda p: p._decoder.position(marshal.loads(p._details)[3]))
 
 
 class StoredMethod(d.MethodDecl):
     """A method of which only name, usage and scope are there at first; its body is read from the file."""
 
-    __slots__ = ("_body", "_data", "_decoder", "_owner")
+    __slots__ = ("_body", "_decoder", "_details", "_owner", "bare")
     _body: d.Block | None
-    _data: tuple[Any, ...]
     _decoder: _Decoder
+    _details: bytes
     _owner: str
+    #: Without meta, also of its arguments, as can be seen without decoding.
+    bare: bool
 
-    @property
-    def bare(self) -> bool:
-        """Without meta, also of its arguments, as can be seen without decoding."""
-        return not self._data[4] and not any(argument[4] for argument in self._data[3])
-
-    arguments = _Late(d.MethodDecl, "arguments", lambda m: tuple(map(m._decoder.argument, m._data[3])))
-    meta = _Late(d.MethodDecl, "meta", lambda m: m._decoder.meta(m._data[4]))
-    position = _Late(d.MethodDecl, "position", lambda m: m._decoder.position(m._data[5]))
+    arguments = _Late(
+        d.MethodDecl, "arguments", lambda m: tuple(map(m._decoder.argument, marshal.loads(m._details)[0]))
+    )
+    meta = _Late(d.MethodDecl, "meta", lambda m: m._decoder.meta(marshal.loads(m._details)[1]))
+    position = _Late(d.MethodDecl, "position", lambda m: m._decoder.position(marshal.loads(m._details)[2]))
 
     @property
     def body(self) -> d.Block:
@@ -169,22 +167,29 @@ def _slot(decl: d.PropertyDecl | d.ArgumentDecl) -> tuple[Any, ...]:
     )
 
 
+def _property(decl: d.PropertyDecl) -> tuple[Any, ...]:
+    name, usage, *details = _slot(decl)
+    return name, usage, not decl.meta, marshal.dumps(details)
+
+
+def _method(decl: d.MethodDecl) -> tuple[Any, ...]:
+    details = tuple(map(_slot, decl.arguments)), _meta(decl.meta), _position(decl.position)
+    bare = not decl.meta and not any(argument.meta for argument in decl.arguments)
+    return decl.name, decl.usage.value, decl.scope.value, bare, marshal.dumps(details)
+
+
 def encode(source: d.SourceFile) -> tuple[Any, ...]:
     """All declarations of a file as data that `marshal` takes."""
     classes = []
     for decl in source.classes.values():
-        methods = tuple(
-            (m.name, m.usage.value, m.scope.value, tuple(map(_slot, m.arguments)), _meta(m.meta), _position(m.position))
-            for m in decl.methods.values()
-        )
         classes.append(
             (
                 decl.name,
                 tuple(decl.namespaces.prefixes.items()),
                 decl.usage.value,
                 decl.extends,
-                tuple(map(_slot, decl.properties.values())),
-                methods,
+                tuple(map(_property, decl.properties.values())),
+                tuple(map(_method, decl.methods.values())),
                 decl.imports,
                 _meta(decl.meta),
                 _position(decl.position),
@@ -249,7 +254,8 @@ class _Decoder:
         made = StoredProperty.__new__(StoredProperty)
         _set(made, "name", data[0])
         _set(made, "usage", _PROPERTY_USAGES[data[1]])
-        _set(made, "_data", data)
+        _set(made, "bare", data[2])
+        _set(made, "_details", data[3])
         _set(made, "_decoder", self)
         return made
 
@@ -269,8 +275,9 @@ class _Decoder:
         _set(made, "name", data[0])
         _set(made, "usage", _METHOD_USAGES[data[1]])
         _set(made, "scope", _METHOD_SCOPES[data[2]])
+        _set(made, "bare", data[3])
+        _set(made, "_details", data[4])
         _set(made, "_body", None)
-        _set(made, "_data", data)
         _set(made, "_decoder", self)
         _set(made, "_owner", class_name)
         return made
