@@ -58,4 +58,5 @@ def precompile(
                 continue
             compile_class(kind, lambda of, error: errors.append((of.name, error)))
             stored += store_bundle(kind)
+    session.types.store_declarations()
     return stored, errors

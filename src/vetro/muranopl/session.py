@@ -408,5 +408,6 @@ class Session:
         self.rt.cancel(reason)
 
     def close(self) -> None:
-        """Lets threads and objects go."""
+        """Lets threads and objects go, and puts what was read of class files into the code cache."""
+        self.types.store_declarations()
         self.scheduler.close()

@@ -68,18 +68,29 @@ class DirectoryTree(FileTree):
         #: Bytes of the files that were read.
         self._sizes: dict[str, int] = {}
         self._total = 0
+        #: Folders that were looked at and are no symbolic links: a package has hundreds of files in one.
+        self._folders: set[str] = set()
 
     def _path(self, path: str) -> str:
-        full = self.location
-        linked = False
-        for part in inner_path(path).split("/"):
-            full = f"{full}/{part}"
-            linked = linked or os.path.islink(full)
-        if linked:
+        folder, slash, name = inner_path(path).rpartition("/")
+        linked = bool(slash) and folder not in self._folders and self._linked(folder)
+        full = f"{self.location}/{folder}{slash}{name}"
+        if linked or os.path.islink(full):
             root = os.path.realpath(self.location)
             if os.path.commonpath((os.path.realpath(full), root)) != root:
                 raise ValueError(Text("a symbolic link leads out of the package"))
         return full
+
+    def _linked(self, folder: str) -> bool:
+        """Whether a part of the inner path ``folder`` is a symbolic link."""
+        full = self.location
+        for part in folder.split("/"):
+            full = f"{full}/{part}"
+            if os.path.islink(full):
+                return True
+        if os.path.isdir(full):
+            self._folders.add(folder)
+        return False
 
     def read(self, path: str) -> bytes:
         try:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import marshal
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from vetro.diagnostics import Text
-from vetro.muranopl.code_cache import cache_key, key_of_file
-from vetro.muranopl.declarations import storage
+from vetro.muranopl.declarations.cache import DeclarationCache
 from vetro.muranopl.declarations.tree import ClassDecl, ClassUsage, SourceFile
 from vetro.muranopl.declarations.versions import parse_spec, version_key
 from vetro.muranopl.errors import ClassNotFound, InvalidInheritance, MuranoError, PackageForClassNotFound
@@ -61,7 +59,7 @@ class TypeRegistry:
         self.session = session
         self._types: dict[tuple[Any, ...], MuranoType] = {}
         self._linking: list[tuple[Any, ...]] = []
-        self._decoded: dict[str, SourceFile] = {}
+        self._declared = None if session.code_cache is None else DeclarationCache(session.code_cache)
         self._broken: dict[tuple[Any, ...], MuranoError] = {}
 
     def __iter__(self) -> Any:
@@ -133,24 +131,15 @@ class TypeRegistry:
         """The declarations of the file with class ``name``: from the cache where it has them."""
         text, file_id, digest = package.read_class(name)
         version = tuple(package.format)[:2]
-        cache = self.session.code_cache
-        if cache is None or not digest:
-            return read_source(text, file_id, version, name, digest)
-        key = key_of_file(file_id, cache_key(f"declarations {storage.VERSION}", digest, file_id, str(version), name))
-        data = cache.get(key)
-        if data is None:
-            source = read_source(text, file_id, version, name, digest)
-            cache.put(key, marshal.dumps(storage.encode(source)))
-            return source
-        known = self._decoded.get(key)
-        if known is None:
-            known = self._decoded[key] = storage.decode(
-                marshal.loads(data),
-                file_id,
-                digest,
-                lambda: read_source(text, file_id, version, name, digest),
-            )
-        return known
+        read = partial(read_source, text, file_id, version, name, digest)
+        if self._declared is None or not digest:
+            return read()
+        return self._declared.source(package, name, file_id, digest, read)
+
+    def store_declarations(self) -> None:
+        """Puts the declarations that were read into the code cache, where it takes them."""
+        if self._declared is not None:
+            self._declared.store()
 
     def _get(self, package: Any, name: str, overrides: Mapping[str, Any]) -> MuranoType:
         key = (

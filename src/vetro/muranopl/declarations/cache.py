@@ -1,0 +1,78 @@
+"""The declarations of packages in the code cache: one entry for all classes of a package.
+
+A file costs an open, a read and a signature to be checked; a package has hundreds of classes. So what was read is
+gathered, and written when the session ends or its packages are compiled.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable
+from typing import Any
+
+from vetro.muranopl.code_cache import CodeCache, cache_key, key_of_file
+from vetro.muranopl.declarations import storage
+from vetro.muranopl.declarations.tree import SourceFile
+
+#: Class name -> (digest of its file, what `storage.encode` made of it).
+Entry = dict[str, tuple[str, bytes]]
+
+
+class DeclarationCache:
+    """What one session has of the entries in ``cache``; it knows a package by name and version."""
+
+    def __init__(self, cache: CodeCache) -> None:
+        self._cache = cache
+        self._packages: dict[tuple[str, str], _Package] = {}
+
+    def source(self, package: Any, name: str, file: str, digest: str, read: Callable[[], SourceFile]) -> SourceFile:
+        """The declarations of the file with class ``name``; ``read`` reads the file, where that is needed."""
+        identity = package.name, str(package.version)
+        kept = self._packages.get(identity)
+        if kept is None:
+            kept = self._packages[identity] = _Package(self._cache, _key(package))
+        return kept.source(name, file, digest, read)
+
+    def store(self) -> None:
+        """Puts what is new into the cache."""
+        for kept in self._packages.values():
+            kept.store(self._cache)
+
+
+class _Package:
+    """The entry of one package."""
+
+    __slots__ = ("_decoded", "_entry", "_key", "_news")
+
+    def __init__(self, cache: CodeCache, key: str) -> None:
+        data = cache.get(key)
+        self._key = key
+        self._entry: Entry = {} if data is None else marshal.loads(data)
+        self._decoded: dict[tuple[str, str], SourceFile] = {}
+        self._news = False
+
+    def source(self, name: str, file: str, digest: str, read: Callable[[], SourceFile]) -> SourceFile:
+        known = self._decoded.get((name, digest))
+        if known is None:
+            kept = self._entry.get(name)
+            if kept is not None and kept[0] == digest:
+                known = storage.decode(marshal.loads(kept[1]), file, digest, read)
+            else:
+                known = read()
+                self._entry[name] = digest, marshal.dumps(storage.encode(known))
+                self._news = True
+            self._decoded[name, digest] = known
+        return known
+
+    def store(self, cache: CodeCache) -> None:
+        if self._news:
+            cache.put(self._key, marshal.dumps(self._entry))
+            self._news = False
+
+
+def _key(package: Any) -> str:
+    """Key of a package's entry. Its first file stands for the place: who stores what others read looks at that."""
+    version = str(package.version), str(tuple(package.format)[:2])
+    return key_of_file(
+        min(package.classes.values()), cache_key(f"declarations {storage.VERSION}", package.name, *version)
+    )
