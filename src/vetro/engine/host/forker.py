@@ -192,6 +192,7 @@ def serve(control_fd: int, cloud: str = "") -> int | None:
 
     Runs in a process of its own (``python -m vetro.engine.host --control``).
     """
+    gc.disable()  # what is loaded stays
     for name in _LOADED:
         importlib.import_module(name)
     if entry_points(group=ENTRY_POINT_GROUP):
@@ -206,6 +207,7 @@ def serve(control_fd: int, cloud: str = "") -> int | None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a signal to the group: the worker says when it is over
     gc.collect()
     gc.freeze()
+    gc.enable()
     control.send(b"ready")
     while True:
         data, fds, _, _ = socket.recv_fds(control, 64, 1)

@@ -27,6 +27,7 @@ def serve(
 ) -> int:
     """Prepares the installation, says ``ready`` on ``control``, and forks until it closes."""
     service = Zygote(socket.socket(fileno=control))
+    gc.disable()  # what is loaded stays: looking through it for garbage would take a tenth of the start
     installation = prepare(natives, cache, answering)
     confinement = Confinement(network=leave_network(), required=frozenset(require))
     if cache is not None:
@@ -54,8 +55,7 @@ class Zygote:
         self._selector.register(self._control, selectors.EVENT_READ, None)
         self._selector.register(wake_read, selectors.EVENT_READ, wake_read)
         gc.collect()
-        gc.freeze()
-        gc.disable()  # a collection would write to pages that all tasks share; the tasks enable it for themselves
+        gc.freeze()  # a collection would write to pages that all tasks share; the tasks enable it for themselves
         threads = threading.active_count()
         if threads != 1:
             raise RuntimeError(f"the zygote has {threads} threads; it must not have any besides its own")
