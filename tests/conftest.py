@@ -16,6 +16,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -152,15 +153,19 @@ def of_other_parts(items: list[pytest.Item]) -> list[pytest.Item]:
 
 def group_of(item: pytest.Item) -> str:
     """Tests of one file run in one process; so do those that share a costly fixture, and all with real servers."""
-    path = item.path.relative_to(TESTS)
-    shared = SHARED.get(path.parts[0])
+    folder, name = place_of(item.path)
+    shared = SHARED.get(folder)
     if shared in getattr(item, "fixturenames", ()):
-        name = f"{path.parts[0]}: {shared}"
-    elif any(item.path.is_relative_to(place) for place in ROOT_ONLY):
-        name = "real servers"
-    else:
-        name = path.as_posix()
+        name = f"{folder}: {shared}"
     return f"{name}, at the end" if empties_the_database(item) else name
+
+
+@cache  # each process asks it of each of its ten thousand tests
+def place_of(path: Path) -> tuple[str, str]:
+    """The folder of ``tests`` that a file is in, and which group its tests belong to on their own."""
+    relative = path.relative_to(TESTS)
+    real = any(path.is_relative_to(place) for place in ROOT_ONLY)
+    return relative.parts[0], "real servers" if real else relative.as_posix()
 
 
 def empties_the_database(item: pytest.Item) -> bool:
@@ -173,5 +178,5 @@ def empties_the_database(item: pytest.Item) -> bool:
 
 def rank_of(item: pytest.Item) -> int:
     """Where an item stands: long ones first, else as they were found."""
-    folder = item.path.relative_to(TESTS).parts[0]
+    folder, _ = place_of(item.path)
     return LONG.index(folder) if folder in LONG else len(LONG)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.waiting import until
 from vetro.agent.signing import SigningKey
 from vetro.clouds.interface import Owner
 from vetro.clouds.messages import Channel, Message
@@ -66,13 +67,7 @@ def message_of(
 
 def wait_for(condition: Callable[[], Any]) -> Any:
     """The first true value of a condition that other processes bring about."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
+    return until(condition, PATIENCE)
 
 
 class AgentProcess:

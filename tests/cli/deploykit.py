@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from click.testing import CliRunner, Result
 
 from tests.cli.conftest import write_package
 from tests.support.distribution import install
+from tests.support.waiting import until
 from vetro.cli.client import find
 from vetro.cli.client.local_workspace import open_local
 from vetro.cli.main import main
@@ -218,8 +218,4 @@ class Place:
 
 def wait_for(test: Callable[[], Any], what: str) -> Any:
     """What ``test`` gives, as soon as that is true."""
-    end = time.monotonic() + PATIENCE
-    while not (found := test()):
-        assert time.monotonic() < end, f"this did not happen: {what}"
-        time.sleep(0.05)
-    return found
+    return until(test, PATIENCE, lambda: f"this did not happen: {what}")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.worker.test_worker import Bench
 from tests.faults.harness import Case
+from tests.support.installation import compiled
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
 from vetro.engine.worker.state import Limits
@@ -30,7 +31,7 @@ BODY = (
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
     root = str(Path(__file__).parents[2])
-    with Launcher(natives=["tests.faults.natives:register"], path=[root]) as made:
+    with Launcher(cache=compiled(), natives=["tests.faults.natives:register"], path=[root]) as made:
         made.start().close()
         yield made
 

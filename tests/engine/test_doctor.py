@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.taskworld import NATIVES
 from tests.support.distribution import broken_kind
+from tests.support.installation import compiled
 from vetro.clouds.drivers import tools
 from vetro.diagnostics import NOTE, OK, WARNING, Diagnostic
 from vetro.engine import doctor
@@ -22,7 +23,7 @@ def test_the_layers_of_the_sandbox_are_those_of_a_task() -> None:
     findings = list(doctor.sandbox())
     assert [f.subject for f in findings] == list(LAYERS)
     assert {f.severity for f in findings} <= {OK, WARNING}
-    with Launcher() as launcher:
+    with Launcher(cache=compiled()) as launcher:
         assert [f.severity == OK for f in findings] == [layer["active"] for layer in launcher.layers()]
 
 

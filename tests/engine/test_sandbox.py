@@ -17,6 +17,7 @@ import pytest
 
 from tests.engine.natives import hostile_natives as hostile
 from tests.engine.taskworld import NATIVES, attack, main_class, model, run, write_package
+from tests.support.installation import compiled
 from vetro.engine.sandbox import LAYERS, packages_unreadable
 from vetro.engine.sandbox.identity import TASK_ID
 from vetro.engine.task.launcher import Launcher
@@ -42,7 +43,7 @@ def secrets(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
-    with Launcher(natives=[REGISTER], path=[str(NATIVES)]) as made:
+    with Launcher(cache=compiled(), natives=[REGISTER], path=[str(NATIVES)]) as made:
         yield made
 
 
@@ -133,7 +134,9 @@ def test_without_landlock_a_file_system_of_their_own_does_the_same(tmp_path: Pat
     for item in (*path.rglob("*"), path):
         item.chmod(0o700 if item.is_dir() else 0o600)
     where = secrets(tmp_path)
-    with Launcher(natives=["no_landlock_natives:register", REGISTER], path=[str(NATIVES)]) as launcher:
+    with Launcher(
+        cache=compiled(), natives=["no_landlock_natives:register", REGISTER], path=[str(NATIVES)]
+    ) as launcher:
         layers = {layer["name"]: layer for layer in launcher.layers()}
         assert layers["files"]["active"] and layers["files"]["detail"] == "a file system of its own"
         assert run(launcher, str(path), kind="call", method="run", model=model())["result"] == 5
@@ -162,7 +165,7 @@ def test_without_landlock_the_modes_of_files_decide() -> None:
         where = secrets(folder)
         (where / "journal.db").chmod(0o600)
         weak = ["no_landlock_natives:register", "no_mounts_natives:register", REGISTER]
-        with Launcher(natives=weak, path=[str(NATIVES)]) as launcher:
+        with Launcher(cache=compiled(), natives=weak, path=[str(NATIVES)]) as launcher:
             assert [layer["name"] for layer in launcher.layers() if not layer["active"]] == ["files"]
             assert run(launcher, str(path), kind="call", method="run", model=model())["result"] == 5
             last = attack(launcher, str(path), "attemptAll", where=str(where), names=["read_journal", "write_file"])

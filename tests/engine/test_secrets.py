@@ -14,6 +14,7 @@ from tests.faults.harness import OWNER
 from tests.faults.world import World, WorldChannel, WorldCloud
 from tests.support.file_journal import FileJournal
 from tests.support.host_thread import HostThread
+from tests.support.installation import compiled
 from vetro.engine.effect_kinds import Policy
 from vetro.engine.host.answer import Effect
 from vetro.engine.host.performer import EffectsHost
@@ -56,7 +57,7 @@ Methods:
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
     root = str(Path(__file__).parents[2])
-    with Launcher(natives=["tests.faults.natives:register"], path=[root]) as made:
+    with Launcher(cache=compiled(), natives=["tests.faults.natives:register"], path=[root]) as made:
         yield made
 
 

@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from tests.faults.world import World
 from tests.support.installation import prepared
+from tests.support.waiting import pauses
 
 #: Seconds that anything may take.
 PATIENCE = 60.0
@@ -76,20 +76,23 @@ url = "{url}"
 
     def until_ended(self, ids: list[str], wanted: str | None = "done", seconds: float = PATIENCE) -> list[str]:
         """Waits for tasks; their states."""
-        until = time.monotonic() + seconds
-        while True:
-            states: list[str] = self.order("states", ids=ids)
+        states: list[str] = []
+
+        def stories() -> object:
+            return [self.order("story", id=id) for id in ids]
+
+        for _ in pauses(seconds, stories):
+            states = self.order("states", ids=ids)
             if all(state not in ("queued", "running") for state in states):
-                assert wanted is None or states == [wanted] * len(ids), [self.order("story", id=id) for id in ids]
-                return states
-            assert time.monotonic() < until, [self.order("story", id=id) for id in ids]
-            time.sleep(0.01)
+                break
+        assert wanted is None or states == [wanted] * len(ids), stories()
+        return states
 
     def until_gone(self, pid: int, seconds: float = PATIENCE) -> int:
-        until = time.monotonic() + seconds
-        while (status := self.do("ended", pid=pid)) is None:
-            assert time.monotonic() < until
-            time.sleep(0.005)
+        status = None
+        for _ in pauses(seconds):
+            if (status := self.do("ended", pid=pid)) is not None:
+                break
         return int(status)
 
     def stop(self, pid: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from operator import attrgetter
@@ -15,6 +14,7 @@ import pytest
 
 from tests.faults.campaign.processes import state_of
 from tests.faults.server_kit import PATIENCE, Service
+from tests.support import waiting
 from tests.support.fuzzing import every
 
 #: What a worker has just done, from its first step to its last one before it takes tasks; three of them always.
@@ -47,10 +47,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def until(found: Callable[[], Any], what: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not found():
-        assert time.monotonic() < end, what()
-        time.sleep(0.01)
+    waiting.until(found, PATIENCE, what)
 
 
 def struck(service: Service, moment: str, number: int, note: Path) -> tuple[int, list[int]]:

@@ -14,6 +14,7 @@ from tests.agent.agentworld import wait_for
 from tests.agent.rawpeer import RawPeer
 from tests.clouds.stacks.world import OWNER, World, hot
 from tests.engine.worker.test_worker import Bench
+from tests.support.installation import compiled
 from tests.support.servers import free_block, network, real_servers, server
 from vetro.agent.limits import MOST_ANSWERS
 from vetro.agent.sockets import SocketChannel
@@ -303,7 +304,7 @@ def test_a_task_cannot_fill_the_disk_with_reports(tmp_path: Path) -> None:
     """Nor with one large report: what is over the limit is not written."""
     root = str(Path(__file__).parents[2])
     loop = ("- For: i", "  In: range(0, 1000)", "  Do:", "    - effect(report, dict(id => $i, text => 'x' * 1000))")
-    with Launcher(natives=["tests.faults.natives:register"], path=[root]) as launcher:
+    with Launcher(cache=compiled(), natives=["tests.faults.natives:register"], path=[root]) as launcher:
         bench = Bench(launcher, tmp_path)
         outcome = bench.run(bench.task(*loop), limits=Limits(note_characters=50_000))
     assert outcome.state == "failed"

@@ -8,13 +8,12 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.support import forked
 from tests.support.installation import prepared
+from tests.support.waiting import until
 
 #: How settings begin that keep data elsewhere.
 _ELSEWHERE = ("VETRO_DATABASE__", "VETRO_SECRETS__", "VETRO_STORAGE__")
@@ -106,10 +105,3 @@ def alive(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
-
-
-def until(met: Callable[[], Any], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not met():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)

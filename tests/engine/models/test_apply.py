@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import write_package
+from tests.support.installation import compiled
 from vetro.engine.models import put
 from vetro.engine.query.query import AskFailed, ask
 from vetro.engine.task.launcher import Launcher
@@ -39,7 +40,7 @@ Properties:
 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
-    with Launcher() as made:
+    with Launcher(cache=compiled()) as made:
         yield made
 
 

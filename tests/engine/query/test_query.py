@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import write_package
+from tests.support.installation import compiled
 from vetro.engine.query.query import AskFailed, AskTimeout, ask
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.perform import BadTask
@@ -54,7 +55,7 @@ Methods:
 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
-    with Launcher() as made:
+    with Launcher(cache=compiled()) as made:
         yield made
 
 
@@ -185,7 +186,7 @@ def test_a_zygote_that_dies_is_started_again(package: str) -> None:
     import os
     import signal
 
-    with Launcher() as launcher:
+    with Launcher(cache=compiled()) as launcher:
         ask(static(package, "double", n=1), launcher=launcher)
         sleeping: list[Any] = []
 

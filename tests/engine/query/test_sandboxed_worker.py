@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import NATIVES
+from tests.support.installation import compiled
 from vetro.engine.query.sandboxed_worker import sandboxed_worker
 from vetro.engine.task import messages
 from vetro.engine.task.launcher import Launcher, LauncherError
@@ -20,7 +21,7 @@ BUDGET: dict[str, Any] = {"memory_mib": 256, "cpu_seconds": 10}
 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
-    with Launcher(**SETTINGS) as made:
+    with Launcher(cache=compiled(), **SETTINGS) as made:
         yield made
 
 
@@ -64,7 +65,7 @@ def test_without_a_layer_that_is_required_there_is_no_process() -> None:
     natives = ["no_network_natives:register"]
     missing = "lacks the protection that its settings ask for: network"
     with (
-        Launcher(**SETTINGS, natives=natives, require=["network"]) as launcher,
+        Launcher(cache=compiled(), **SETTINGS, natives=natives, require=["network"]) as launcher,
         pytest.raises(LauncherError, match=missing) as caught,
     ):
         sandboxed_worker(launcher, "echo", **BUDGET)
@@ -76,7 +77,7 @@ def test_what_the_user_of_tasks_cannot_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "a").chmod(0o600)
     weak = ["no_landlock_natives:register", "no_mounts_natives:register"]
-    with Launcher(**SETTINGS, natives=weak) as launcher:
+    with Launcher(cache=compiled(), **SETTINGS, natives=weak) as launcher:
         with sandboxed_worker(launcher, "echo", **BUDGET) as process:  # the layer is left out, as for tasks
             assert said(process, b"one") == b"one"
         with pytest.raises(LauncherError, match="may not read the package") as caught:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.engine.taskworld import NATIVES
+from tests.support.installation import compiled
 from vetro.engine.task.launcher import Launcher
 
 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
-    with Launcher(natives=["hostile_natives:register"], path=[str(NATIVES)]) as made:
+    with Launcher(cache=compiled(), natives=["hostile_natives:register"], path=[str(NATIVES)]) as made:
         yield made

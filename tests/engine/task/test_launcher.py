@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import NATIVES, TIMEOUT, counting, gone, main_class, model, run, start, write_package
+from tests.support.installation import compiled
 from vetro.engine.task.launcher import Launcher, LauncherError, TaskProcessEnded
 from vetro.engine.task.task import Task
 
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_ctrl_c_is_not_for_the_zygote(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """From its first moment: while Python starts, the engine loads, and later."""
-    with Launcher() as made:
+    with Launcher(cache=compiled()) as made:
         assert made.pid is not None
         os.kill(made.pid, signal.SIGINT)
         last = run(made, write_package(tmp_path, counting()), model=model(n=1))
@@ -75,7 +76,7 @@ def test_a_killed_task_says_so(launcher: Launcher) -> None:
 
 def test_when_the_zygote_dies_its_tasks_die_and_the_next_start_works(tmp_path: Path) -> None:
     path = write_package(tmp_path, counting())
-    with Launcher() as launcher:
+    with Launcher(cache=compiled()) as launcher:
         play = start(launcher, Task(id="x", kind="deploy", packages=[path], model=model()))
         waiting = launcher.start()
         assert play.play()["t"] == "done"
@@ -129,7 +130,7 @@ def test_a_launcher_that_cannot_start_says_so(capfd: pytest.CaptureFixture[str])
 @pytest.mark.campaign
 def test_a_launcher_leaves_nothing(tmp_path: Path) -> None:
     before = set(os.listdir("/proc/self/fd"))
-    with Launcher() as launcher, launcher.start() as process:
+    with Launcher(cache=compiled()) as launcher, launcher.start() as process:
         pids = [launcher.pid, process.pid]
     assert all(pid is not None and gone(pid) for pid in pids)
     import gc
@@ -141,9 +142,9 @@ def test_a_launcher_leaves_nothing(tmp_path: Path) -> None:
 def test_without_a_layer_that_is_required_no_task_is_started(tmp_path: Path) -> None:
     path = write_package(tmp_path, counting())
     settings: dict[str, Any] = {"natives": ["no_network_natives:register"], "path": [str(NATIVES)]}
-    with Launcher(**settings) as launcher:
+    with Launcher(cache=compiled(), **settings) as launcher:
         assert run(launcher, path)["t"] == "done"
-    with Launcher(**settings, require=["network", "calls"]) as launcher:
+    with Launcher(cache=compiled(), **settings, require=["network", "calls"]) as launcher:
         error = run(launcher, path)["error"]
     assert error["code"] == "ENG305"
     assert error["message"].endswith("network")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.taskworld import Play, main_class, model, write_package
+from tests.support.installation import compiled
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 
@@ -32,7 +33,7 @@ SLOW = 0.02
 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
-    with Launcher() as made:
+    with Launcher(cache=compiled()) as made:
         yield made
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.upgrading.test_upgrade import ONE, STORED, TWO
 from tests.engine.upgrading.world import HEAD, World, obj
+from tests.support.installation import compiled
 from vetro.engine.query.query import AskFailed, ask
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
@@ -29,7 +30,7 @@ Methods:
 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
-    with Launcher() as made:
+    with Launcher(cache=compiled()) as made:
         yield made
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.faults.harness import UNSAFE, Case, Watched, make_host, model, package
 from tests.support.host_thread import HostThread
+from tests.support.installation import compiled
 from vetro.engine.outcome import Outcome
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
@@ -28,7 +29,7 @@ ITEMS = "items:\n  Contract: [$]\n  Usage: InOut\n  Default: []"
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
     root = str(Path(__file__).parents[3])
-    with Launcher(natives=["tests.faults.natives:register"], path=[root]) as made:
+    with Launcher(cache=compiled(), natives=["tests.faults.natives:register"], path=[root]) as made:
         made.start().close()
         yield made
 

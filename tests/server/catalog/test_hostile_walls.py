@@ -15,6 +15,7 @@ import pytest
 from tests.engine.natives import hostile_natives as hostile
 from tests.engine.taskworld import NATIVES
 from tests.server.catalog.archives import archive
+from tests.support.installation import compiled
 from vetro.engine.query.sandboxed_worker import sandboxed_worker
 from vetro.engine.sandbox import LAYERS
 from vetro.engine.sandbox.identity import TASK_ID
@@ -38,7 +39,7 @@ LIMITS = {"archive": 1 << 20, "entries": 10, "file": 1 << 20, "total": 1 << 20, 
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
     here = str(Path(__file__).parent)
-    with Launcher(path=[str(NATIVES), here], answering=["examine=bad_checker:answerer"]) as made:
+    with Launcher(cache=compiled(), path=[str(NATIVES), here], answering=["examine=bad_checker:answerer"]) as made:
         yield made
 
 

@@ -15,6 +15,7 @@ from django.db import connection, connections
 
 from tests.server.notices.conftest import Notices, later, minutes_until
 from tests.server.notices.receivers import MailRelay, WebReceiver
+from tests.support.waiting import until
 from vetro.server import setup
 from vetro.server.notices import deliverer, service
 from vetro.server.notices.deliverer import Deliverer
@@ -368,9 +369,4 @@ def test_the_thread_sends_at_once_and_nobody_waits_for_the_slow_receivers_of_oth
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Waits until it holds, a minute at most."""
-    over = threading.Event()
-    for _ in range(1200):
-        if condition():
-            return
-        over.wait(0.05)
-    raise AssertionError("it never came")
+    until(condition, 60)

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 120.0
@@ -24,15 +25,6 @@ vetro.__version__ = sys.argv.pop(1)
 from vetro.cli.main import main
 main(prog_name="vetro")
 """
-
-
-def until(found: Callable[[], Any], seconds: float = PATIENCE) -> Any:
-    """Waits for something that is true."""
-    end = time.monotonic() + seconds
-    while not (answer := found()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
-    return answer
 
 
 @contextmanager
