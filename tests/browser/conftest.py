@@ -21,9 +21,13 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from tests.browser.kit import WIDE, Complaints
 from tests.browser.kit_filled import fill
 from tests.server.servekit import Service
+from tests.support.fuzzing import EVERYTHING
 from tests.support.needs import need
 
-_CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+#: The shell is the same browser without windows, and takes half of the processor time; `script/test --all` takes what
+#: people have.
+_SHELL = () if EVERYTHING else ("chromium-headless-shell",)
+_CHROMIUM = next(filter(None, map(shutil.which, (*_SHELL, "chromium", "chromium-browser", "google-chrome"))), None)
 #: Cut off from the network, and slow machines: waiting costs nothing where all is well.
 _PATIENCE = 60_000
 #: What recorded servers answer, so that actions have something to show.
@@ -102,7 +106,7 @@ def filled(service: Running) -> dict[str, str]:
 
 
 # Not for the whole session: while playwright runs, this thread has an event loop, which Django takes amiss elsewhere.
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """The browser."""
     if _CHROMIUM is None:
