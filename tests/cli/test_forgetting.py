@@ -50,7 +50,16 @@ def deployed(place: Place, name: str) -> None:
     assert kept and all(path.startswith("cloud/") for path in kept), "only the recorder has it"
 
 
-@pytest.mark.parametrize("how", ["destroy --yes", "destroy --yes --keep", "destroy --yes --abandon", "realize"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "destroy --yes",
+        # Like the one before and the one after them.
+        pytest.param("destroy --yes --keep", marks=pytest.mark.campaign),
+        pytest.param("destroy --yes --abandon", marks=pytest.mark.campaign),
+        "realize",
+    ],
+)
 def test_nothing_of_it_stays_in_a_file(place: Place, image: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     builds(image, monkeypatch)
     deployed(place, "other")

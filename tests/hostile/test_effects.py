@@ -280,7 +280,8 @@ def _chosen(foreign: Mapping[str, str], place: Any, number: int, every: bool) ->
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.campaign)], ids=["some", "all"])
 def test_no_property_of_a_template_reaches_another_project(neighbours: Neighbours, every: bool) -> None:
-    for number, place in enumerate(places()):
+    """By default every second place; `test_no_argument_reaches_another_project` tries all arguments of effects."""
+    for number, place in list(enumerate(places()))[:: 1 if every else 2]:
         for name, value in _chosen(neighbours.foreign, place, number, every):
             _, resources = template(place, value)
             args = pushed("probe", resources, outputs={})

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from vetro.server.caller import Caller
@@ -57,6 +59,16 @@ def person(name: str, project: str = "demo", role: str = "member") -> Person:
     kept = Token.objects.create(user=user, project=found, digest=digest_of(token), prefix=token[:6])
     caller = Caller(user.id, name, found.id, project, (role,), role == "admin", kept.id)
     return Person(caller, token)
+
+
+@contextmanager
+def shared_rows(django_db_blocker: Any) -> Iterator[None]:
+    """What is written inside is there for several tests, each of which is taken back to it: for fixtures of a module or
+    class, which ask for ``django_db_setup`` and ``django_db_blocker``, too.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -11,16 +11,13 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from tests.support import forked
+
 
 def call(data: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "vetro.cli.main", "db", *words, "--data", str(data)],
-        env={**environment, "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    words = ("db", *words, "--data", str(data))
+    done = forked.run("vetro.cli.main", *words, env={**environment, "COLUMNS": "200"}, timeout=90)
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     return done

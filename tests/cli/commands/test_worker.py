@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support import forked
+
 JOIN = """
 from vetro.server.setup import setup
 setup()
@@ -18,16 +20,13 @@ for name, labels in (("web1-1-aa", []), ("web1-2-bb", ["eu-1"])):
 """
 
 
+def environment_of(data: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
+    return {**kept, "COLUMNS": "200", "VETRO_DATA": str(data)}
+
+
 def call(data: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
-    program = words if words[0] == "-c" else ("-m", "vetro.cli.main", *words)
-    done = subprocess.run(
-        [sys.executable, *program],
-        env={**environment, "COLUMNS": "200", "VETRO_DATA": str(data)},
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
+    done = forked.run("vetro.cli.main", *words, env=environment_of(data), timeout=90)
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -40,7 +39,7 @@ def test_workers_are_listed_and_drained(tmp_path: Path) -> None:
     call(tmp_path, "db", "migrate")
     assert "no worker has joined" in call(tmp_path, "worker", "list").stderr
     assert "name workers, or --all" in call(tmp_path, "worker", "drain", status=2).stderr
-    call(tmp_path, "-c", JOIN)
+    subprocess.run([sys.executable, "-c", JOIN], env=environment_of(tmp_path), check=True, timeout=90)
     lines = [line.split() for line in call(tmp_path, "worker", "list").stdout.splitlines()]
     assert [line[:5] for line in lines[-2:]] == [
         ["web1-1-aa", "1.0", "all", "0", "working"], ["web1-2-bb", "1.0", "eu-1", "0", "working"]

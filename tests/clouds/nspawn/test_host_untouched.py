@@ -12,6 +12,7 @@ import pytest
 
 from tests.clouds.nspawn.host_untouched import SCRIPT
 from tests.clouds.stacks.hostile_templates import CORPUS
+from tests.support.fuzzing import EVERYTHING
 from tests.support.needs import need
 from vetro.clouds.nspawn.kind import KIND as NSPAWN
 
@@ -37,5 +38,6 @@ def test_the_host_is_as_it_was_after_hostile_templates(tmp_path: Path, kinds: tu
     seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert seen["reached"] == [] and seen["differs"] == [] and seen["left"] == {}
     # It was really tried: servers were prepared, and tools were run.
-    assert seen["tried"] >= 150 * len(kinds) and seen["refused"] > 90 * len(kinds), seen
-    assert seen["servers"] > 10 and seen["tools"] > 100, seen
+    part = 1 if EVERYTHING else 3
+    assert seen["tried"] * part >= 150 * len(kinds) and seen["refused"] * part > 90 * len(kinds), seen
+    assert seen["servers"] * part > 10 and seen["tools"] * part > 100, seen

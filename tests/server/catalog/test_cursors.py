@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.server.catalog.archives import archive
+from tests.server.conftest import person, shared_rows
 from vetro.server.catalog import answers, cursors, search, service
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
@@ -31,8 +32,19 @@ ASKED: dict[str, Asked] = {
 
 
 @pytest.fixture
-def packages(ann: Any) -> Any:
-    """Ten packages, some of one name, some with the word in another field than their name."""
+def packages(stored: Any, db: None) -> Any:
+    """Somebody with ten packages, some of one name, some with the word in another field than their name."""
+    return stored
+
+
+@pytest.fixture(scope="module")
+def stored(django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
+    """`packages`, written once."""
+    with shared_rows(django_db_blocker):
+        yield made(person("ann"))
+
+
+def made(ann: Any) -> Any:
     data = [
         archive(
             f"com.example.n{number}",
@@ -132,10 +144,10 @@ def test_texts_that_are_none(query: Query, text: str) -> None:
         cursors.begin(query, text)
 
 
-def test_names_as_long_as_they_may_be(ann: Any) -> None:
+def test_names_as_long_as_they_may_be(eve: Any) -> None:
     for number in range(3):
-        import_packages(ann.caller, [archive(f"com.example.n{number}", Name="\N{DECIDUOUS TREE}" * 80)])
-    seen = pages(ann, lambda: Query(limit=1), lambda ids: None)
+        import_packages(eve.caller, [archive(f"com.example.n{number}", Name="\N{DECIDUOUS TREE}" * 80)])
+    seen = pages(eve, lambda: Query(limit=1), lambda ids: None)
     assert len(seen) == 3
 
 

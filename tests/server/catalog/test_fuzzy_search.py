@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.server.conftest import shared_rows
 from vetro.server.caller import Caller
 from vetro.server.catalog import fuzzy_search, spelling
 from vetro.server.catalog.models import Category, Package, SearchWord
@@ -104,15 +105,6 @@ def few(db: None) -> None:
     stored(APPLICATIONS)
 
 
-@pytest.fixture
-def many(few: None) -> None:
-    """So many others that indexes lead."""
-    chance = random.Random(7)
-    syllables = [first + second for first in "bdfgjkmprtvxz" for second in "aiou"]
-    other = ["".join(chance.sample(syllables, 3)).title() for _ in range(SMALL + 20)]
-    stored((f"{name} {number}", "misc", "", "") for number, name in enumerate(other))
-
-
 def wrong() -> dict[str, list[str]]:
     """What is typed -> what stands first instead."""
     firsts = {text: names(text)[:3] for text in TABLE}
@@ -123,58 +115,11 @@ def test_the_table_of_queries_among_few(few: None) -> None:
     assert len(TABLE) >= 40 and wrong() == {}
 
 
-def test_the_table_of_queries_among_many(many: None) -> None:
-    assert wrong() == {}
-
-
-def test_every_word_has_to_be_there_and_pages_go_on(many: None) -> None:
-    assert names("web farm servers") == ["Web Farm"]
-    everything = names("example", limit=240)
-    assert set(everything[:6]) == {a[0] for a in APPLICATIONS if "example" in a[1].split(", ")}  # the tag comes first
-    first, second = found("example", limit=3), found("example", skip=3, limit=3)
-    assert [row[3] for row in (*first.rows, *second.rows)] == everything[:6] and first.more and second.more
-    assert not found("example", skip=239, limit=3).more and not found("example", skip=1000).rows
-    assert names("web", order_by=["name"]) == sorted(names("web"), key=str.lower)
-
-
-def test_what_was_looked_for_instead_is_told_and_what_was_left_out(many: None) -> None:
-    assert found("databse").meant == {"databse": "database"} and not found("database").meant
-    left = found("zebra database")
-    assert left.rows and left.without == ["zebra"]
-    nothing = found("zebra quagga")
-    assert (nothing.rows, nothing.meant, nothing.without) == ([], {}, [])
-    assert names("") == names(" ,;% _ ") == []
-
-
-def test_words_of_other_projects_are_not_told(many: None) -> None:
-    stored([("Krakatau", "volcano", "", "Secret.")], project="p2", public=False)
-    mine = found("krakatua")
-    assert mine.rows == [] and mine.meant == {}
-    other = Caller("e", "eve", "p2", "two")
-    assert [row[3] for row in found("krakatua", other).rows] == ["Krakatau"]
-    assert found("krakatau database").rows and found("krakatau database").meant == {}
-
-
 def test_a_changed_package_is_found_by_its_new_words_misspelt(few: None) -> None:
     package = Package.objects.get(name="Redis")
     package.name = "Valkey"
     store_changed(package)
     assert names("valkye") == ["Valkey"]
-
-
-def test_hostile_searches_are_searches(many: None) -> None:
-    for text in (
-        "'; DROP TABLE catalog_package; --",
-        '"' * 400,
-        "a" * 500,
-        "%" * 500,
-        "\\",
-        "x" * 60 + " " + "é" * 300,
-    ):
-        assert len(found(text).rows) <= 24
-    assert len(terms_of(" ".join(f"w{number}" for number in range(99)))) <= 8
-    with pytest.raises(Invalid):
-        found("a" * (LONGEST_SEARCH + 1))
 
 
 def test_words_are_learnt_within_bounds(db: None) -> None:
@@ -185,3 +130,62 @@ def test_words_are_learnt_within_bounds(db: None) -> None:
     before = SearchWord.objects.count()
     spelling.learn([dict.fromkeys(("name", "tags", "categories", "fqn", "classes", "description"), "aaquizzical")])
     assert SearchWord.objects.count() == before
+
+
+@pytest.fixture(scope="class")
+def others(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """So many others that indexes lead."""
+    chance = random.Random(7)
+    syllables = [first + second for first in "bdfgjkmprtvxz" for second in "aiou"]
+    other = ["".join(chance.sample(syllables, 3)).title() for _ in range(SMALL + 20)]
+    with shared_rows(django_db_blocker):
+        stored(APPLICATIONS)
+        stored((f"{name} {number}", "misc", "", "") for number, name in enumerate(other))
+        yield
+
+
+@pytest.mark.usefixtures("others")
+class TestAmongMany:
+    def test_the_table_of_queries_among_many(self, db: None) -> None:
+        assert wrong() == {}
+
+    def test_every_word_has_to_be_there_and_pages_go_on(self, db: None) -> None:
+        assert names("web farm servers") == ["Web Farm"]
+        everything = names("example", limit=240)
+        assert set(everything[:6]) == {
+            a[0] for a in APPLICATIONS if "example" in a[1].split(", ")
+        }  # the tag comes first
+        first, second = found("example", limit=3), found("example", skip=3, limit=3)
+        assert [row[3] for row in (*first.rows, *second.rows)] == everything[:6] and first.more and second.more
+        assert not found("example", skip=239, limit=3).more and not found("example", skip=1000).rows
+        assert names("web", order_by=["name"]) == sorted(names("web"), key=str.lower)
+
+    def test_what_was_looked_for_instead_is_told_and_what_was_left_out(self, db: None) -> None:
+        assert found("databse").meant == {"databse": "database"} and not found("database").meant
+        left = found("zebra database")
+        assert left.rows and left.without == ["zebra"]
+        nothing = found("zebra quagga")
+        assert (nothing.rows, nothing.meant, nothing.without) == ([], {}, [])
+        assert names("") == names(" ,;% _ ") == []
+
+    def test_words_of_other_projects_are_not_told(self, db: None) -> None:
+        stored([("Krakatau", "volcano", "", "Secret.")], project="p2", public=False)
+        mine = found("krakatua")
+        assert mine.rows == [] and mine.meant == {}
+        other = Caller("e", "eve", "p2", "two")
+        assert [row[3] for row in found("krakatua", other).rows] == ["Krakatau"]
+        assert found("krakatau database").rows and found("krakatau database").meant == {}
+
+    def test_hostile_searches_are_searches(self, db: None) -> None:
+        for text in (
+            "'; DROP TABLE catalog_package; --",
+            '"' * 400,
+            "a" * 500,
+            "%" * 500,
+            "\\",
+            "x" * 60 + " " + "é" * 300,
+        ):
+            assert len(found(text).rows) <= 24
+        assert len(terms_of(" ".join(f"w{number}" for number in range(99)))) <= 8
+        with pytest.raises(Invalid):
+            found("a" * (LONGEST_SEARCH + 1))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries
 
+from tests.server.conftest import shared_rows
 from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.server.caller import Caller
 from vetro.server.catalog import search, trigrams
@@ -28,9 +31,20 @@ ANN = Caller("u", "ann", ME, "one")
 ROOT = Caller("r", "root", OTHER, "two", ("admin",), True)
 
 
+@pytest.fixture(scope="module")
+def stored(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[Package]]:
+    """`packages`, written once."""
+    with shared_rows(django_db_blocker):
+        yield made()
+
+
 @pytest.fixture
-def packages(db: None) -> list[Package]:
+def packages(stored: list[Package], db: None) -> list[Package]:
     """Packages of two projects, some public, some disabled, several versions of some."""
+    return deepcopy(stored)
+
+
+def made() -> list[Package]:
     chance = random.Random(3)
     categories = list(Category.objects.order_by("name"))[:3]
     found = []
