@@ -23,9 +23,10 @@ import pytest
 
 from tests.acceptance.test_health_real import Place
 from tests.acceptance.test_power_real import running
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.support.needs import need
 from tests.support.servers import real_servers, traces
+from tests.support.waiting import until
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.nspawn.links import cloud_id
 from vetro.clouds.overview import clean, overview

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.server.servekit import until
 from tests.server.tasks import shop
+from tests.support.waiting import until
 
 _EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -14,9 +14,9 @@ from playwright.sync_api import expect
 
 from tests.browser.kit_people import PEOPLE
 from tests.server.catalog.archives import zipped
-from tests.server.servekit import until
 from tests.server.tasks import shop
 from tests.support.fuzzing import EVERYTHING
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.attack("pages", "texts of others")
 

@@ -15,8 +15,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Running, new_context
 from tests.browser.kit import examined
 from tests.browser.kit_real import running_on_servers
-from tests.server.servekit import until
 from tests.server.tasks import shop
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
 #: Seconds that anything may take: machines that do other things are slow. Waiting costs nothing where all is well.

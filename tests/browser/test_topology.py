@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from tests.server.servekit import until
+from tests.support.waiting import until
 
 _OUTSIDE = """() => {
   const canvas = document.getElementById("canvas"), box = canvas.graph.elements().renderedBoundingBox();

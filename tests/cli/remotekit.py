@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
+from tests.support.waiting import until
 from vetro.cli.main import main
 
 #: What recorded servers answer to scripts that name such a text.

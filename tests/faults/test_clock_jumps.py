@@ -17,9 +17,10 @@ from tests.faults.moved_clock import MovedClock
 from tests.faults.server_orders import CHAIN
 from tests.faults.test_server_serve import User
 from tests.faults.world import World
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.server.tasks import shop
 from tests.support.needs import need
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.attack("data", "clock jumps")]
 HOUR, YEAR = 3600, 366 * 86_400

@@ -17,9 +17,10 @@ import pytest
 
 from tests.faults.campaign.backing import Absent, Postgres
 from tests.faults.test_server_serve import User
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.server.tasks import shop
 from tests.support.needs import need
+from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.slow,

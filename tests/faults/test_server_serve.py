@@ -10,8 +10,9 @@ import pytest
 
 from tests.faults.server_orders import CHAIN
 from tests.faults.world import World
-from tests.server.servekit import Service, alive, until
+from tests.server.servekit import Service, alive
 from tests.server.tasks import shop
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 STEPS = 60

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from tests.operations.proxy import DEPLOY, free_port
-from tests.server.servekit import until
+from tests.support.waiting import until
 
 FILES = DEPLOY / "prometheus"
 

@@ -22,9 +22,9 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.test_health_real import Place
-from tests.server.servekit import until
 from tests.support.docker import INSIDE, OUTSIDE, Compose, Docker, docker
 from tests.support.servers import real_servers, traces
+from tests.support.waiting import until
 from vetro.clouds.nspawn.links import cloud_id
 
 HELPER = Path("/var/lib/vetro-cloud-helper")

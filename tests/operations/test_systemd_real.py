@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from tests.acceptance.test_health_real import Place
-from tests.server.servekit import until
 from tests.support.booted import ROOT, Booted
 from tests.support.servers import real_servers, traces
+from tests.support.waiting import until
 from vetro.clouds.nspawn.links import cloud_id
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(5400)]

@@ -23,9 +23,10 @@ import pytest
 
 from tests.acceptance.test_health_real import Place
 from tests.operations.test_files import ROOT, commands_of
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.support.cloud_helper import wait_for
 from tests.support.servers import real_servers, traces
+from tests.support.waiting import until
 from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.links import cloud_id
 

@@ -19,8 +19,9 @@ import pytest
 
 from tests.operations.prometheus import FILES, Prometheus, watching
 from tests.operations.test_metrics import _BOARD
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.server.tasks.shop import archive
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 #: What Grafana's units take: counts, seconds, parts of one, how many a second.

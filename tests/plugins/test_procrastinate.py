@@ -20,8 +20,9 @@ import pytest
 from tests.plugins.conftest import ROOT, Own
 from tests.server.operations.database.conftest import cluster, installation, postgresql, used
 from tests.server.operations.database.kit import Installation, once
-from tests.server.tasks.fleet import Fleet, database, until
+from tests.server.tasks.fleet import Fleet, database
 from tests.server.tasks.test_workers import WorkerCases
+from tests.support.waiting import until
 
 __all__ = ["cluster", "installation", "postgresql", "used"]
 New = Callable[[], str]

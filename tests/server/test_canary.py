@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.server.tasks.fleet import database
 from tests.server.tasks.shop import archive
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.attack("secrets", "canary")]
 #: Names a PostgreSQL for these tests: script/with-postgresql python -m pytest tests/server/test_canary.py

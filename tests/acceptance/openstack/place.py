@@ -13,7 +13,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
+from tests.support.waiting import until
 
 PACKAGES = Path(__file__).parent / "packages"
 PATIENCE = 90.0

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.openstack.place import Catalog, OpenStack, soon
-from tests.server.servekit import alive, until
+from tests.server.servekit import alive
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(280)
 

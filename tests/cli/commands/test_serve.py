@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.servekit import NewService, Service, alive, children_of, until
+from tests.server.servekit import NewService, Service, alive, children_of
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import yaml
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX
 from tests.cli.remotekit import Remote
-from tests.server.servekit import until
+from tests.support.waiting import until
 
 
 def test_deploy_makes_everything_that_is_missing(remote: Remote) -> None:

@@ -19,7 +19,7 @@ import pytest
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import Rocket
 from tests.cli.remotekit import Installation, Remote
-from tests.server.servekit import until
+from tests.support.waiting import until
 
 # A service of its own with three killed workers; tests of the service and its pages look at such tasks, too.
 pytestmark = pytest.mark.campaign

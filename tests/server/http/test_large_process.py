@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.servekit import Service, children_of, until
+from tests.server.servekit import Service, children_of
+from tests.support.waiting import until
 from vetro.server.config.address import RUN
 from vetro.server.errors import TooLarge, TooMany, Unavailable
 from vetro.server.http import large_process, large_transfer

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.servekit import until
+from tests.support.waiting import until
 from vetro.server import large_requests, setup
 from vetro.server.errors import TooMany, TooSlow, Unavailable
 from vetro.server.http import request_bodies

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.servekit import Service, alive, children_of, until
+from tests.server.servekit import Service, alive, children_of
+from tests.support.waiting import until
 from vetro.server.config.config import Config, http_processes
 
 

@@ -12,7 +12,8 @@ import pytest
 from tests.server.catalog.archives import archive
 from tests.server.operations.database.conftest import cluster
 from tests.server.operations.database.kit import once
-from tests.server.tasks.fleet import PATIENCE, Fleet, database, until
+from tests.server.tasks.fleet import PATIENCE, Fleet, database
+from tests.support.waiting import until
 
 __all__ = ["cluster"]
 pytestmark = [pytest.mark.database, once, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.server.operations.database.kit import Installation, once
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.server.tasks.shop import archive
+from tests.support.waiting import until
 
 pytestmark = [once, pytest.mark.slow, pytest.mark.timeout(500)]
 

@@ -16,8 +16,9 @@ import pytest
 
 from tests.server.api.v2.test_events import Listening
 from tests.server.operations.database.kit import ROOT, once
-from tests.server.servekit import Service, until
+from tests.server.servekit import Service
 from tests.server.tasks.shop import archive
+from tests.support.waiting import until
 
 pytestmark = [once, pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from tests.server.operations.database.kit import ROOT, Installation, once
-from tests.server.servekit import until
+from tests.support.waiting import until
 
 New = Callable[[], str]
 pytestmark = [once, pytest.mark.timeout(300)]
