@@ -233,6 +233,7 @@ def test_no_proof_is_refuted_no_witness_is_false_and_little_is_unknown(seeds: ra
     verdicts: Counter[Verdict] = Counter()
     for seed in seeds if EVERYTHING else seeds[:2]:
         verdicts += judged(random.Random(seed))
+    print({verdict.value: count for verdict, count in verdicts.items()})
     assert verdicts[Verdict.UNKNOWN] <= verdicts.total() * 0.1, verdicts
     assert min(verdicts[Verdict.TAKEN], verdicts[Verdict.REFUSED]) > verdicts.total() / 5, verdicts
 
