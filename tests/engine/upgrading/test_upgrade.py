@@ -62,6 +62,9 @@ def test_names_change_and_migrations_make_objects() -> None:
     assert len(by_id(draft)) == 4 and not {"listenPort", "accounts", "note"} & draft.keys()
     (told, *others) = made["report"]["objects"]
     assert (told["old"], told["new"], told["old_type"]) == ("1.0.0", "2.0.0", "t.Db/1.0.0@t")
+    assert {one["id"] for one in made["report"]["objects"] if one["added"]} == set(by_id(made["objects"])) - set(
+        by_id(STORED)
+    )
     assert told["steps"] == [
         {"to": "2.0.0", "name": "port", "from": "listenPort"},
         {"to": "2.0.0", "name": "accountsBecomeObjects", "class": "t.Database"},

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.server.conftest import Person
 from tests.server.impact.fleet import DEPLOY, HEAD, SERVER, archive, environment, shop
@@ -78,6 +81,17 @@ def test_groups(shops: list[str], ann: Any, drain: Callable[..., Any]) -> None:
     found = asked(ann, drain, stored("3.0.0"))
     assert counted(found) == {"same": 1, "fails": 1}
     assert texts(found, "fails") == [f"test.shop 3.0.0: Classes/Shop.yaml:14: it says {CANARY}"]
+
+
+def test_whoever_waits_for_an_answer_reads_no_plans(shops: list[str], ann: Any, drain: Callable[..., Any]) -> None:
+    """Pages and commands ask again and again: that is no reason to read plans of a hundred environments."""
+    impact = service.start(ann.caller, stored("1.1.0"))
+    drain()
+    with CaptureQueriesContext(connection) as said:
+        found = service.describe(ann.caller, impact)
+    assert [one["plan"] for group in found["groups"] for one in group["environments"]] == [True, True]
+    read = [query["sql"] for query in said if re.search(r'"plans"(?! IS NOT NULL)', query["sql"])]
+    assert len(said) > 3 and not read
 
 
 @pytest.mark.campaign

@@ -228,7 +228,10 @@ def _print_report(report: Mapping[str, Any], output: str) -> None:
         return
     for item in report["objects"]:
         kind = class_name(item["new_type"])
-        out.echo(f"{out.style('~', fg='yellow', bold=True)} {item['name']}  ({kind}) {item['old']} -> {item['new']}")
+        added = item.get("added")
+        versions = item["new"] if added else f"{item['old']} -> {item['new']}"
+        sign = out.style("+", fg="green", bold=True) if added else out.style("~", fg="yellow", bold=True)
+        out.echo(f"{sign} {item['name']}  ({kind}) {versions}")
         for step in item["steps"]:
             what = f"{step['from']} is called {step['name']}" if "from" in step else f"migration {step['name']}"
             out.echo(f"    {what} (since {step['to']})")

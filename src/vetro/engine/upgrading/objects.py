@@ -44,6 +44,8 @@ class Moved:
     #: Versions of its package.
     old: str
     new: str
+    #: Whether a migration made it: nothing of it was stored.
+    added: bool = False
     steps: list[dict[str, Any]] = field(default_factory=list)
     #: Values that the new class has no place for: {name, value (masked), lost}; ``lost``: it is more than a default.
     dropped: list[dict[str, Any]] = field(default_factory=list)
@@ -141,7 +143,15 @@ class Objects:
         moved = kind.package.version != stored.version or kind.name != stored.name
         if not due and not moved and own not in self._fresh:
             return
-        told = Moved(own, label_of(obj), type_of(obj), kind.qualified, str(stored.version), str(kind.package.version))
+        told = Moved(
+            own,
+            label_of(obj),
+            type_of(obj),
+            kind.qualified,
+            str(stored.version),
+            str(kind.package.version),
+            added=own in self._fresh,
+        )
         before = _values(obj)
         values = self._walked(own, due, before, known, told)
         self._drop(values, before, kind, stored, told)

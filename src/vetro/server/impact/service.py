@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Case, Count, QuerySet, When
 
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.version import engine_version
@@ -217,22 +217,24 @@ def _group(caller: Caller, impact: Impact, name: str, count: int) -> dict[str, A
         "others": others.count(),
         "reasons": groups.reasons(details),
         "places": _places(impact, others.values_list("detail", flat=True)) if name == groups.FAILS else [],
-        "environments": _named(caller, named.order_by("id")[:_NAMED]),
+        "environments": _named(caller, named.order_by("id")),
     }
 
 
-def _named(caller: Caller, entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    rows = list(entries)
-    names = dict(Environment.objects.filter(id__in=[row.environment_id for row in rows]).values_list("id", "name"))
+def _named(caller: Caller, entries: QuerySet[Entry]) -> list[dict[str, Any]]:
+    """The first of them. Their plans are not read: whoever waits for an answer asks for this again and again."""
+    planned = Case(When(plans__isnull=False, then=True), default=False)
+    rows = list(entries.values_list("environment_id", "project_id", "number", "lock", planned)[:_NAMED])
+    names = dict(Environment.objects.filter(id__in=[row[0] for row in rows]).values_list("id", "name"))
     return [
         {
-            "id": row.environment_id,
-            "name": names.get(row.environment_id, row.environment_id),
-            "state": row.number,
-            "lock": row.lock,
-            "plan": row.plans is not None and caller.sees(row.project_id),
+            "id": id,
+            "name": names.get(id, id),
+            "state": number,
+            "lock": lock,
+            "plan": has_plan and caller.sees(project_id),
         }
-        for row in rows
+        for id, project_id, number, lock, has_plan in rows
     ]
 
 
