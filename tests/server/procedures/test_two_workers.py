@@ -14,7 +14,8 @@ import pytest
 
 from tests.server.operations.database.conftest import cluster
 from tests.server.operations.database.kit import once
-from tests.server.tasks.fleet import Fleet, database, until
+from tests.server.tasks.fleet import Fleet, database
+from tests.support.waiting import until
 
 __all__ = ["cluster"]
 pytestmark = [pytest.mark.database, once, pytest.mark.slow, pytest.mark.campaign, pytest.mark.timeout(1800)]
