@@ -35,6 +35,8 @@ providers.is_local_module_file = lambda path: False
 
 # A process that holds ten thousand tests has much to look through: by default a fifth of its time went there.
 gc.set_threshold(50_000, 20, 50)
+# What is collected stays (see `pytest_collection_finish`).
+gc.disable()
 
 if "TESTS_FOLDER" not in os.environ:
     # What processes of this run share, and those that it starts: an installation to copy, compiled packages.
@@ -127,6 +129,7 @@ def pytest_collection_finish() -> None:
     """What was collected stays to the end of the run: no collection of garbage has to look through it."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -132,8 +132,9 @@ def each_kill() -> list[object]:
 
 @pytest.mark.parametrize(("kind", "victim"), each_kill())
 def test_killed_at_each_step(kind: str, victim: str, launcher: Launcher, tmp_path: Path) -> None:
+    """By default at each step of one kind, and at two of eight of all others."""
     start = write_package(tmp_path / "package", kind)
-    for step in kills(kind) if kind == "agent.call" else every(2, kills(kind)):
+    for step in kills(kind) if kind == "agent.call" else every(4, kills(kind)):
         case = new_case(launcher, tmp_path / step.replace(" ", "-"), kind, start)
         said = case.work(victim, at(step))
         assert (said is None) == (victim == "worker"), step
