@@ -45,7 +45,9 @@ class Notices:
 
     def __init__(self, caller: Any) -> None:
         self.caller = caller
-        self.environment = Environment.objects.create(project_id=caller.project_id, name="shop", version=1)
+        self.environment = Environment.objects.create(
+            project_id=caller.project_id, name="shop", version=1, cloud={"kind": "proot"}
+        )
         self.secret = ""
 
     def webhook(self, url: str, name: str = "ops", *, least: str = "info", kinds: Sequence[str] = ()) -> str:

@@ -20,6 +20,7 @@ from tests.server.notices.conftest import Notices, later
 from tests.server.notices.receivers import MailRelay, WebReceiver
 from tests.support.certificates import self_signed
 from vetro.server import setup
+from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid
 from vetro.server.notices import channels, mail, service, signatures
 from vetro.server.notices.channels import AddressRefused
@@ -370,6 +371,22 @@ def test_a_mail_holds_what_scripts_and_packages_say(notices: Notices, relay: Mai
 def test_mails_are_in_the_language_of_their_target(notices: Notices, relay: MailRelay, deliver: Deliver) -> None:
     found = mailed(notices, relay, deliver, "de")
     assert found["Subject"] == "Umgebung „shop“ ist bereitgestellt" and found["Content-Language"] == "de"
+
+
+@pytest.mark.parametrize(("language", "wanted"), [
+    ("en", "Environment 'shop' is deployed (simulated: nothing was executed)"),
+    ("de", "Umgebung „shop“ ist bereitgestellt (simuliert: nichts wurde ausgeführt)"),
+])  # fmt: skip
+def test_what_was_only_written_down_is_told_as_simulated(
+    notices: Notices, relay: MailRelay, receiver: WebReceiver, deliver: Deliver, language: str, wanted: str
+) -> None:
+    """To people and to programs, whatever the target: nobody believes that it runs."""
+    Environment.objects.filter(id=notices.environment.id).update(cloud={"kind": "record"})
+    notices.webhook(receiver.url)
+    assert mailed(notices, relay, deliver, language)["Subject"] == wanted
+    (_, _, body) = receiver.posts[0]
+    data = json.loads(body)["data"]
+    assert data["environment"]["simulated"] is True and "simulated" in data["title"]
 
 
 def test_the_relay_is_signed_in_at(

@@ -54,7 +54,7 @@ def test_ends_of_tasks(notices: Notices, kind: str, state: str, wanted: tuple[st
     task = notices.task(kind, state)
     assert told() == [wanted]
     body = Delivery.objects.get().body
-    assert body["environment"] == {"id": notices.environment.id, "name": "shop"}
+    assert body["environment"] == {"id": notices.environment.id, "name": "shop", "simulated": False}
     assert (body["task"]["id"], body["reason"]) == (task.id, "the box is broken" if state == "failed" else "")
 
 

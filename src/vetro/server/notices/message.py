@@ -69,8 +69,13 @@ def message_of(delivery: Delivery, target: Target) -> Message:
 
 
 def title_of(kind: str, body: Mapping[str, Any]) -> str:
-    """What happened, in a line."""
-    environment = str((body.get("environment") or {}).get("name", ""))
+    """What happened, in a line; where nothing of it exists that is said in the same line."""
+    about = body.get("environment") or {}
+    told = _title_of(kind, body, str(about.get("name", "")))
+    return Text("{what} (simulated: nothing was executed)", what=told) if about.get("simulated") else told
+
+
+def _title_of(kind: str, body: Mapping[str, Any], environment: str) -> str:
     if kind == TEST:
         return Text("This is a test: notices arrive here.")
     if kind == DECISION:

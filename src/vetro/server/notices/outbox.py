@@ -26,6 +26,7 @@ from vetro.diagnostics import Text, decode_messages, encode_messages
 from vetro.engine.watching.states import State
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of
+from vetro.server.config import cloud_settings
 from vetro.server.environments.models import Environment
 from vetro.server.environments.models import State as Model
 from vetro.server.notices.kinds import (
@@ -46,6 +47,7 @@ from vetro.server.procedures.models import Procedure
 from vetro.server.quotas.limits import limit
 from vetro.server.quotas.usage import used
 from vetro.server.secrets.key_file import KeysUnusable
+from vetro.server.setup import config
 from vetro.server.tasks import clock
 from vetro.server.tasks.completion import text_of
 from vetro.server.tasks.models import Task
@@ -77,7 +79,6 @@ def task_changed(task: Task) -> None:
     rules = _rules([task.project_id], [task.environment_id]) if about and task.environment_id else []
     if not rules:
         return
-    name = _name(task.environment_id)
     well = task.state == "done" and not task.errors
     if task.state == Task.NEEDS_PERSON:
         kind, level = DECISION, WARNING
@@ -87,7 +88,7 @@ def task_changed(task: Task) -> None:
         kind, level = f"{about}.failed", WARNING if task.state == "cancelled" else ERROR
     reason = "" if task.error is None else str(text_of(task.error))[:_REASON]
     told = {
-        **_environment(task.environment_id, name),
+        **_about_environment(task.environment_id),
         "task": {"id": task.id, "kind": task.kind, "state": task.state, "action": _action(task)},
         "reason": reason,
     }
@@ -102,7 +103,7 @@ def update_settled(row: Procedure) -> None:
     kind, level = OF_UPDATES[row.step]
     reason = decode_messages(row.about.get("reason") or {}).get("text") or ""
     told = {
-        **_environment(row.environment_id, _name(row.environment_id)),
+        **_about_environment(row.environment_id),
         "update": {"id": row.id, "step": row.step},
         **encode_messages({"reason": reason if len(reason) <= _REASON else str.__str__(reason)[:_REASON]}),
     }
@@ -126,7 +127,8 @@ def health_changed(changes: Sequence[HealthChange], crowd: Collection[str]) -> N
 
     ``crowd``: projects of which only environments are told.
     """
-    environment = Environment.objects.filter(id=changes[0].environment_id).only("id", "name", "project_id").first()
+    wanted = Environment.objects.filter(id=changes[0].environment_id).only("id", "name", "project_id", "cloud")
+    environment = wanted.first()
     if environment is None:
         return
     rules = _rules([environment.project_id], [environment.id])
@@ -146,7 +148,7 @@ def test(target: Target) -> Delivery:
 
 def _health(environment: Environment, changes: Sequence[HealthChange], rules: Sequence[Rule], most: int) -> None:
     """``most``: components that are told one by one."""
-    about = _environment(environment.id, environment.name)
+    about = _environment(environment)
     newest = {change.component: change for change in changes}
     if len(newest) > most:
         worst = max(newest.values(), key=lambda change: LEVELS.index(OF_STATES[change.state]))
@@ -253,13 +255,14 @@ def _about(rule: Rule, project_id: str, environment_id: str, kind: str) -> bool:
     )
 
 
-def _name(environment_id: str) -> str:
-    found = Environment.objects.filter(id=environment_id).values_list("name", flat=True).first()
-    return environment_id if found is None else found
+def _about_environment(id: str) -> dict[str, Any]:
+    found = Environment.objects.filter(id=id).only("id", "name", "cloud").first()
+    return {"environment": {"id": id, "name": id}} if found is None else _environment(found)
 
 
-def _environment(id: str, name: str) -> dict[str, Any]:
-    return {"environment": {"id": id, "name": name}}
+def _environment(row: Environment) -> dict[str, Any]:
+    """``simulated``: nothing of it exists, whatever its tasks and components say."""
+    return {"environment": {"id": row.id, "name": row.name, "simulated": cloud_settings.simulated(config(), row.cloud)}}
 
 
 def _component_names(environment_id: str) -> dict[str, str]:
