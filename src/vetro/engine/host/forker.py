@@ -24,8 +24,8 @@ from vetro.engine.task import sigint
 from vetro.engine.worker.ports import HostUnavailable
 from vetro.packages.extensions import ENTRY_POINT_GROUP
 
-#: Seconds that loading the code, and a fork, may take.
-START_SECONDS = 60.0
+#: Seconds that loading the code, and a fork, may take where the machine does much else; an end is noticed at once.
+START_SECONDS = 300.0
 #: What hosts load when they open a cloud.
 _LOADED = (
     "vetro.engine.host.config",

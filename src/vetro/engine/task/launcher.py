@@ -39,8 +39,9 @@ from vetro.engine.task.process import Exit, TaskProcess, TaskProcessEnded
 from vetro.engine.version import code
 from vetro.yaql.errors import VetroError
 
-#: Seconds the zygote may take to load the engine, and to fork.
-START_SECONDS = 60.0
+#: Seconds the zygote may take to load the engine (it takes one; a machine that does much else a hundred times that, and
+#: one that has ended is noticed at once), and to fork.
+START_SECONDS = 300.0
 FORK_SECONDS = 30.0
 
 
