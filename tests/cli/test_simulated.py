@@ -119,3 +119,12 @@ def test_lists_and_addresses_are_marked(place: Place) -> None:
     # Before anything is deployed, too.
     place.ok("env", "create", "empty", "--driver", "record")
     assert "simulated" in next(line for line in place.ok("env", "list").output.splitlines() if "empty" in line)
+
+
+@pytest.mark.slow
+def test_who_uses_a_package_is_marked_on_a_server(remote: Any) -> None:
+    """A list of packages' users names environments, too; their table could not be printed at all."""
+    remote.deploy("used")
+    assert "used (simulated)" in remote.ok("package", "show", "t", "--usage").stdout
+    (row,) = remote.data("package", "show", "t", "--usage")["environments"]
+    assert (row["environment"], row["simulated"]) == ("used", True)

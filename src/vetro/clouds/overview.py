@@ -73,6 +73,7 @@ def overview(directory: Path, images: ImageStore | None = None, *, sizes: bool =
                 "id": server.id,
                 "environment": owner.environment,
                 "driver": name,
+                "simulated": name == kinds.RECORD,
                 "status": states[name][server.id] if name in states else server.status,
                 "addresses": list(server.addresses),
                 "image": server.image,

@@ -97,17 +97,49 @@ def test_every_page_of_it_says_so_and_leads_to_no_server(ann: Any, browser: Any,
     assert [path for path in OTHERS if Route(path, "GET") not in routes()] == [], "these are no more"
 
 
-def test_pages_that_list_environments_and_deployments_say_so(ann: Any, browser: Any, world: dict[str, str]) -> None:
+@pytest.fixture
+def mixed(world: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The same where new environments are real: no page says for others that this one is not."""
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "proot"}))
+    Environment.objects.filter(id=world["environment"]).update(cloud={"kind": "record"})
+    return world
+
+
+def test_pages_that_list_environments_and_deployments_say_so(ann: Any, browser: Any, mixed: dict[str, str]) -> None:
     """All pages that name the environment, whatever they are about."""
     client, named = browser(ann), []
     for route in routes():
         if route.door != "pages" or route.method != "GET" or set(route.names) & NAMES:
             continue
-        page = answered(client, route, world).page.decode("utf-8", "replace")
-        if world["environment"] in page and "<html" in page:
+        page = answered(client, route, mixed).page.decode("utf-8", "replace")
+        if mixed["environment"] in page and "<html" in page:
             named.append(route.path)
-            assert 'data-health="simulated"' in page or "data-simulated" in page or ">Simulated<" in flat(page), route
-    assert {"/app/environments/", "/app/environments/deployments"} <= set(named)
+            said = ('data-health="simulated"', "data-simulated", ">Simulated<", " (simulated)<")
+            assert any(text in flat(page) for text in said), route
+    assert {"/app/environments/", "/app/environments/deployments", "/app/catalog/{fqn}/", "/app/notices/"} <= set(named)
+
+
+#: Answers of /v2 that only name environments, and why that is enough.
+NAMED_ONLY = {
+    "/v2/audit": "who did what: the name of the environment, and nothing of how it is",
+    "/v2/forms": "forms in work, with the id of what they are for",
+    "/v2/notices/rules": "what is to be told, not how anything is",
+}
+
+
+def test_answers_that_list_environments_say_so(ann: Any, mixed: dict[str, str]) -> None:
+    """All answers that name the environment, whatever they are about."""
+    named = set()
+    for route in routes():
+        if route.door != "v2" or route.method != "GET" or set(route.names) & NAMES or route.path in NAMED_ONLY:
+            continue
+        answer = answered(ann._client, route, mixed)
+        text = answer.page.decode("utf-8", "replace")
+        if mixed["environment"] in text:
+            named.add(route.path)
+            assert '"simulated": true' in text or answer.headers.get(HEADER) == "true", route
+    assert len(named) >= 5 and "/v2/packages/{package_id}/usage" in named, named
+    assert [path for path in NAMED_ONLY if Route(path, "GET") not in routes()] == [], "these are no more"
 
 
 def flat(page: str) -> str:

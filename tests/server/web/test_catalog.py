@@ -162,7 +162,7 @@ def test_who_uses_which_version_is_told_within_the_project(ann: Any, shop: Any, 
     other = Environment.objects.create(project_id="others", name="not to be seen")
     EnvironmentPackage.objects.create(environment=other, **used)
     page = _text(browser(ann).get("/app/catalog/com.example.Shop/"))
-    assert f'<a href="/app/environments/{mine["id"]}/">corner shop</a>' in page
+    assert f'<a href="/app/environments/{mine["id"]}/">corner shop (simulated)</a>' in page
     assert "not to be seen" not in page
     recent = _text(browser(ann).get("/app/catalog/"))
     assert "Recently used" in recent

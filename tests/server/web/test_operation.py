@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -221,9 +222,10 @@ def test_one_server_is_stopped_and_started_from_the_page_of_the_cloud(
     row = made(ann, app("a", instance("i", name="web")), app("web", instance("j", name="web")), name="shop")
     ids = ["c-i", "c-j"]
     listed = [
-        {"id": id, "name": "web", "status": status, "driver": "record", "environment": row.id, "addresses": []}
+        {"id": id, "name": "web", "status": status, "driver": "record", "environment": row.id, "addresses": [],
+         "simulated": False}
         for id, status in zip(ids, ("ACTIVE", "SHUTOFF"), strict=True)
-    ]
+    ]  # fmt: skip
     found = Overview("cloud", "record", "because", servers=listed)
     monkeypatch.setattr(cloud, "overview", lambda *args, **more: found)
     client = browser(root)
@@ -238,3 +240,20 @@ def test_one_server_is_stopped_and_started_from_the_page_of_the_cloud(
         assert step["action"] == action and [server["id"] for server in step["servers"]] == [id]
         task.delete()
         Environment.objects.filter(id=row.id).update(task_id="")
+
+
+def test_a_server_that_was_only_written_down_is_not_shown_as_running(
+    ann: Any, root: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where new environments are real, so that nothing else on the page says it."""
+    row = made(ann, app("a", instance("i", name="web")), name="shop")
+    server = {"name": "web", "status": "ACTIVE", "environment": row.id, "addresses": ["10.0.42.2"]}
+    listed = [{**server, "id": "c-1", "driver": "record", "simulated": True}]
+    monkeypatch.setattr(cloud, "overview", lambda *args, **more: Overview("cloud", "nspawn", "because", servers=listed))
+    shown = browser(root).get("/app/operation/cloud").content.decode()
+    (row_shown,) = re.findall(r'<li data-server="web">.*?</li>', shown, re.DOTALL)
+    assert "Simulated" in row_shown and "Running" not in row_shown
+    listed[0] |= {"driver": "nspawn", "simulated": False}
+    shown = browser(root).get("/app/operation/cloud").content.decode()
+    (row_shown,) = re.findall(r'<li data-server="web">.*?</li>', shown, re.DOTALL)
+    assert "Simulated" not in row_shown and "Running" in row_shown

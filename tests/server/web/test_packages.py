@@ -142,7 +142,7 @@ def test_a_package_is_told_with_its_dependants_and_text_escaped(ann: Any, app: P
     EnvironmentPackage.objects.create(environment_id=made["id"], fqn=app.fqn, version=app.version, digest=app.digest)
     page = _text(browser(ann).get(f"/app/packages/{app.id}/"))
     assert "<script>alert" not in page and "&lt;script&gt;alert(1)" in page
-    assert "User 1.0.0" in page and ">here</a>" in page
+    assert "User 1.0.0" in page and ">here (simulated)</a>" in page
 
 
 def test_a_long_file_is_cut(ann: Any, browser: Browser) -> None:
@@ -257,7 +257,7 @@ def test_deleting_names_what_depends_on_it(ann: Any, app: Package, browser: Brow
     made = environments.create(ann.caller, {"name": "here"})
     EnvironmentPackage.objects.create(environment_id=made["id"], fqn=app.fqn, version=app.version, digest=app.digest)
     page = _text(client.get(f"/app/packages/delete?id={app.id}"))
-    assert "com.example.User 1.0.0" in page and ">here</a>" in page and 'name="force"' in page
+    assert "com.example.User 1.0.0" in page and ">here (simulated)</a>" in page and 'name="force"' in page
     client.post("/app/packages/delete", {"id": app.id})
     assert Package.objects.filter(id=app.id).exists()
     client.post("/app/packages/delete", {"id": app.id, "force": "1"})

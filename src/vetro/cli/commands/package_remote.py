@@ -17,6 +17,7 @@ from vetro.cli.name_completion import packages
 from vetro.cli.package_paths import load_packages
 from vetro.cli.package_transfer import fetch
 from vetro.cli.rows import print_one, print_rows
+from vetro.cli.summary import SIMULATED
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -167,7 +168,10 @@ def print_usage(found: Mapping[str, Any], output: str) -> None:
     if output != "table":
         out.print_data(found, output)
         return
-    rows = [("environment", e["name"], e["version"]) for e in found["environments"]]
+    rows = [
+        ("environment", one["environment"] + SIMULATED * one["simulated"], one["version"])
+        for one in found["environments"]
+    ]
     rows += [("package", p["fqn"], p["version"]) for p in found["required_by"]]
     if rows:
         out.print_table(("used by", "name", "version"), rows)

@@ -28,6 +28,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import blobs
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.environments.simulation import of_environments
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.ids import stamp
 from vetro.server.impact import groups
@@ -225,7 +226,8 @@ def _named(caller: Caller, entries: QuerySet[Entry]) -> list[dict[str, Any]]:
     """The first of them. Their plans are not read: whoever waits for an answer asks for this again and again."""
     planned = Case(When(plans__isnull=False, then=True), default=False)
     rows = list(entries.values_list("environment_id", "project_id", "number", "lock", planned)[:_NAMED])
-    names = dict(Environment.objects.filter(id__in=[row[0] for row in rows]).values_list("id", "name"))
+    ids = [row[0] for row in rows]
+    names, simulated = dict(Environment.objects.filter(id__in=ids).values_list("id", "name")), of_environments(ids)
     return [
         {
             "id": id,
@@ -233,6 +235,7 @@ def _named(caller: Caller, entries: QuerySet[Entry]) -> list[dict[str, Any]]:
             "state": number,
             "lock": lock,
             "plan": has_plan and caller.sees(project_id),
+            "simulated": id in simulated,
         }
         for id, project_id, number, lock, has_plan in rows
     ]

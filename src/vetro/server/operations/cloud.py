@@ -25,7 +25,7 @@ class Cloud:
     text: str
     #: Whether what it holds is told here; False: it keeps its servers elsewhere.
     told: bool
-    #: {id, name, status, driver, environment_id, environment, project, addresses, image, flavor}
+    #: {id, name, status, driver, simulated, environment_id, environment, project, addresses, image, flavor}
     servers: list[dict[str, Any]] = field(default_factory=list)
     #: {name, driver, subnets}
     networks: list[dict[str, Any]] = field(default_factory=list)

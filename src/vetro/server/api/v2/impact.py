@@ -44,6 +44,7 @@ class ImpactEnvironment(Schema):
     state: int = Field(description="The number of the state that was looked at.")
     lock: str = Field(description="SHA-256 of its lock; empty: it has none.")
     plan: bool = Field(description="Whether there are plans to be read.")
+    simulated: bool = Field(description="Nothing of it exists: its cloud executes nothing.")
 
 
 class ImpactGroup(Schema):

@@ -101,6 +101,7 @@ class CloudServer(Schema):
     name: str
     status: str
     driver: str
+    simulated: bool = Field(description="It was only written down: its driver executes nothing.")
     environment_id: str = Field(description="Empty for one of an environment that there is not.")
     environment: str
     project: str

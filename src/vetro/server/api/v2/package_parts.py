@@ -17,6 +17,7 @@ from vetro.server.api.v2.shapes import Page
 from vetro.server.catalog import service
 from vetro.server.catalog.models import Ancestor, PackageClass
 from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.environments.simulation import of_environments
 from vetro.server.errors import NotFound, TooLarge, Unavailable
 
 routes = Routes("packages")
@@ -54,6 +55,7 @@ class Use(Schema):
     environment_id: str
     environment: str
     version: str
+    simulated: bool = Field(description="Nothing of it exists: its cloud executes nothing.")
 
 
 class Usage(Schema):
@@ -175,14 +177,17 @@ def usage(request: HttpRequest, package_id: str) -> Any:
     caller = who(request)
     package = service.get_package(caller, package_id)
     mine = Environment.objects.all() if caller.is_admin else Environment.objects.filter(project_id=caller.project_id)
-    rows = (
+    rows = list(
         EnvironmentPackage.objects.filter(fqn=package.fqn, digest=package.digest, environment__in=mine)
         .order_by("environment__name")
         .values_list("environment_id", "environment__name", "version")
     )
     asking = service.visible(caller).filter(requirements__name=package.fqn).order_by("fqn", "-version_key")
+    simulated = of_environments([id for id, *_ in rows])
     return {
-        "environments": [{"environment_id": i, "environment": n, "version": v} for i, n, v in rows],
+        "environments": [
+            {"environment_id": i, "environment": n, "version": v, "simulated": i in simulated} for i, n, v in rows
+        ],
         "required_by": [{"id": i, "fqn": f, "version": v} for i, f, v in asking.values_list("id", "fqn", "version")],
     }
 

@@ -15,6 +15,7 @@ from vetro.server.errors import ServiceError
 from vetro.server.notices import service
 from vetro.server.notices.kinds import KINDS, LEVELS
 from vetro.server.setup import config
+from vetro.server.web.marked_names import marked_names
 from vetro.server.web.page import page, render
 from vetro.server.web.views.people.changes import done
 
@@ -134,7 +135,9 @@ def _shown(request: HttpRequest, caller: Caller, status: int = 200, **more: Any)
     for target in targets:
         target["way"] = WAYS[target["form"] or target["kind"]]
         target["where"] = target["url"] or ", ".join(target["to"] or ())
+    shown = dict(marked_names((rule["environment_id"], rule["environment"]) for rule in rules if rule["environment"]))
     for rule in rules:
+        rule["environment"] = shown.get(rule["environment_id"], rule["environment"])
         rule["names"] = [NAMES[kind] for kind in rule["kinds"] if kind in NAMES]
         rule["level"] = LEVEL_NAMES[rule["least"]]
         rule["gone"] = rule["environment_id"] is not None and rule["environment"] is None
@@ -142,7 +145,7 @@ def _shown(request: HttpRequest, caller: Caller, status: int = 200, **more: Any)
     ways = {way: name for way, name in WAYS.items() if way != "mail" or config()["notices.mail_host"]}
     context = {
         "targets": targets, "rules": rules, "ways": ways, "kinds": [(kind, NAMES[kind]) for kind in KINDS],
-        "levels": LEVEL_NAMES, "environments": list(mine.values_list("id", "name")[:_MOST]),
+        "levels": LEVEL_NAMES, "environments": marked_names(mine.values_list("id", "name")[:_MOST]),
         "deliveries": service.deliveries(caller, most=_SHOWN), "given": {}, **more,
     }  # fmt: skip
     return render(request, "notices/listing.html", context, status)

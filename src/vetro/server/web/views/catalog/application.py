@@ -22,6 +22,7 @@ from vetro.server.forms.subjects import check_addable
 from vetro.server.forms.submit import free_name
 from vetro.server.language import translated
 from vetro.server.web import value_words
+from vetro.server.web.marked_names import marked_names
 from vetro.server.web.page import missing, page, render
 from vetro.server.web.views.catalog import into, recent
 from vetro.server.web.views.packages import contents
@@ -197,7 +198,7 @@ def offered(request: HttpRequest, caller: Caller) -> list[tuple[str, str]]:
     last = recent.environment(request)
     if last and last not in dict(rows):
         rows = [*mine.filter(id=last).values_list("id", "name"), *rows]
-    return sorted(rows, key=lambda row: row[0] != last)
+    return marked_names(sorted(rows, key=lambda row: row[0] != last))
 
 
 def _uses(caller: Caller, fqn: str) -> dict[str, list[tuple[str, str]]]:
@@ -205,6 +206,8 @@ def _uses(caller: Caller, fqn: str) -> dict[str, list[tuple[str, str]]]:
     rows = EnvironmentPackage.objects.filter(fqn=fqn, environment__project_id=caller.project_id)
     found: dict[str, list[tuple[str, str]]] = {}
     listed = rows.order_by("environment__name").values_list("version", "environment_id", "environment__name")
-    for version, id, name in listed[:1000]:
-        found.setdefault(version, []).append((id, name))
+    used = list(listed[:1000])
+    shown = dict(marked_names((id, name) for _version, id, name in used))
+    for version, id, _name in used:
+        found.setdefault(version, []).append((id, shown[id]))
     return found

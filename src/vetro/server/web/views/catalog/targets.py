@@ -15,6 +15,7 @@ from vetro.server.environments.queries import names_of
 from vetro.server.errors import Invalid
 from vetro.server.forms.subjects import check_addable
 from vetro.server.forms.submit import free_name
+from vetro.server.web.marked_names import marked_names
 from vetro.server.web.page import go, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.catalog.application import chosen, versions_of
@@ -59,6 +60,9 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     if words:
         rows = rows.filter(name__icontains=words)
     listed = list(rows.order_by("-updated").values("id", "name", "updated")[: _MOST + 1])
+    shown = dict(marked_names((row["id"], row["name"]) for row in listed))
+    for row_of in listed:
+        row_of["name"] = shown[row_of["id"]]
     context = {
         "package": row,
         "shown": of_packages(caller, [row])[0],

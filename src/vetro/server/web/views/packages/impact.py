@@ -18,6 +18,7 @@ from vetro.server.impact import groups
 from vetro.server.impact import service as impacts
 from vetro.server.impact.models import Impact
 from vetro.server.web.environment_page import open_page
+from vetro.server.web.marked_names import marked
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.environments.plan import shown_plan
 from vetro.server.web.views.packages.package import shell
@@ -120,4 +121,6 @@ def shown(caller: Caller, impact: Impact) -> dict[str, Any]:
         group["title"], group["colour"], group["icon"] = _LOOKS[group["group"]]
         group["more"] = max(len(group["environments"]) - _NAMED, 0)
         group["environments"] = group["environments"][:_NAMED]
+        for one in group["environments"]:
+            one["name"] = marked(one["name"]) if one["simulated"] else one["name"]
     return {**told, "percent": 100 * told["done"] // total}

@@ -17,6 +17,7 @@ from vetro.server.catalog.models import Package
 from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import ServiceError
+from vetro.server.web.marked_names import marked_names
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.packages import contents
 from vetro.server.web.views.packages.rows import of_packages, rights
@@ -173,4 +174,4 @@ def environments_with(caller: Caller, row: Package) -> list[tuple[str, str]]:
     """(id, name) of environments of the project whose last task used just this package."""
     mine = Environment.objects.filter(project_id=caller.project_id)
     rows = EnvironmentPackage.objects.filter(fqn=row.fqn, digest=row.digest, environment__in=mine)
-    return list(rows.order_by("environment__name").values_list("environment_id", "environment__name")[:100])
+    return marked_names(rows.order_by("environment__name").values_list("environment_id", "environment__name")[:100])
