@@ -9,6 +9,7 @@ import pytest
 from tests.conformance.cases import Case, read_cases
 from tests.conformance.runner import run_case
 
+pytestmark = pytest.mark.usefixtures("small_heap")
 HERE = Path(__file__).parent
 CASES = list(read_cases([HERE / "cases", HERE / "cases_own"]))
 

@@ -13,6 +13,7 @@ from tests.conformance.cases import Case, read_cases
 from tests.conformance.runner import run_case
 from tests.support.fuzzing import every
 
+pytestmark = pytest.mark.usefixtures("small_heap")
 HERE = Path(__file__).parent
 CASES = every(6, read_cases([HERE / "cases", HERE / "cases_own"]))
 

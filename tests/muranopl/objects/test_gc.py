@@ -11,6 +11,7 @@ from vetro.muranopl.errors import InvalidOperation, MethodNotFound, ObjectDestro
 from vetro.muranopl.objects.gc import reachable
 from vetro.yaql.values import FDict, FSet
 
+pytestmark = pytest.mark.usefixtures("small_heap")
 CLASSES = {
     "Main": """
         Properties:
