@@ -7,6 +7,7 @@ from is described in `package_protocols`, whose names are here, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from vetro.diagnostics import Text
@@ -58,10 +59,9 @@ class _Versions:
     __slots__ = ("by_key", "packages")
 
     def __init__(self, packages: Iterable[Package]) -> None:
-        self.packages = sorted(packages, key=lambda p: (version_key(p.version), p.version.build), reverse=True)
-        self.by_key: list[tuple[Key, tuple[str, ...], Package]] = [
-            (version_key(p.version), p.version.build, p) for p in self.packages
-        ]
+        keyed = [(version_key(p.version), p.version.build, p) for p in packages]
+        self.by_key: list[tuple[Key, tuple[str, ...], Package]] = sorted(keyed, key=itemgetter(0, 1), reverse=True)
+        self.packages = [package for _, _, package in self.by_key]
 
     def best(self, spec: VersionSpec, preferred: Iterable[Version] = ()) -> Package | None:
         """The highest preferred one that is allowed, else the highest allowed one."""

@@ -19,18 +19,18 @@ Entry = dict[str, tuple[str, bytes]]
 
 
 class DeclarationCache:
-    """What one session has of the entries in ``cache``; it knows a package by name and version."""
+    """What one session has of the entries in ``cache``."""
 
     def __init__(self, cache: CodeCache) -> None:
         self._cache = cache
-        self._packages: dict[tuple[str, str], _Package] = {}
+        #: By `id`, which is quicker than name and version; each keeps its package.
+        self._packages: dict[int, _Package] = {}
 
     def source(self, package: Any, name: str, file: str, digest: str, read: Callable[[], SourceFile]) -> SourceFile:
         """The declarations of the file with class ``name``; ``read`` reads the file, where that is needed."""
-        identity = package.name, str(package.version)
-        kept = self._packages.get(identity)
+        kept = self._packages.get(id(package))
         if kept is None:
-            kept = self._packages[identity] = _Package(self._cache, _key(package))
+            kept = self._packages[id(package)] = _Package(self._cache, package)
         return kept.source(name, file, digest, read)
 
     def store(self) -> None:
@@ -42,11 +42,12 @@ class DeclarationCache:
 class _Package:
     """The entry of one package."""
 
-    __slots__ = ("_decoded", "_entry", "_key", "_news")
+    __slots__ = ("_decoded", "_entry", "_key", "_news", "_package")
 
-    def __init__(self, cache: CodeCache, key: str) -> None:
-        data = cache.get(key)
-        self._key = key
+    def __init__(self, cache: CodeCache, package: Any) -> None:
+        self._package = package
+        self._key = _key(package)
+        data = cache.get(self._key)
         self._entry: Entry = {} if data is None else marshal.loads(data)
         self._decoded: dict[tuple[str, str], SourceFile] = {}
         self._news = False
