@@ -7,8 +7,12 @@ import sys
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.support.fuzzing import examples
 from vetro.yaql import compile
+from vetro.yaql.context import Execution, Limits
 from vetro.yaql.errors import VetroError
 
 ROWS = [{"k": f"k{i % 3}", "v": (i * 7) % 11, "n": i} for i in range(20)]
@@ -43,6 +47,14 @@ $.rows.orderBy($.v).select($.n)
 $.rows.orderByDescending($.v).thenBy($.n).select($.n)
 $.rows.orderBy($.k).thenByDescending($.v).select($.n)
 $.rows.orderBy($.k).thenBy($.missing).select($.n)
+$.rows.orderBy($.v).thenByDescending($.k).select($.n)
+$.rows.orderByDescending($.k).thenByDescending($.v).select($.n)
+$.rows.orderByDescending($.k).thenBy($.v).thenByDescending($.n).select($.n)
+$.holes.orderBy($.k).thenBy($.v).select($.k)
+$.nulls.orderBy($.v).thenBy($.missing).select($.v)
+[{v => 1}, {v => 2, w => 1}].orderBy($.v).thenBy($.w)
+[{v => 1, w => a}, {v => 2, w => 1}].orderBy($.v).thenBy($.w).select($.w)
+[{v => 1, w => a}, {v => 1, w => 1}].orderBy($.v).thenBy($.w).select($.w)
 $.rows.orderBy($.v).select($.n).take(3)
 $.rows.orderBy($.v).where($.n > 3).select($.n).sum()
 $.rows.orderBy($.v).any($.n = 3)
@@ -111,3 +123,20 @@ def test_queries_of_rows_make_no_call_for_each_row(text: str) -> None:
     finally:
         sys.setprofile(before)
     assert calls < 300
+
+
+@settings(max_examples=examples(100))
+@given(
+    st.lists(st.fixed_dictionaries({"a": st.integers(0, 3), "b": st.sampled_from(["x", "y", ""]), "n": st.integers()})),
+    st.sampled_from(["orderBy", "orderByDescending"]),
+    st.sampled_from(["thenBy", "thenByDescending"]),
+)
+def test_two_keys_at_once_give_the_order_of_one_after_the_other_and_cost_as_much(
+    rows: list[dict[str, Any]], first: str, second: str
+) -> None:
+    def sorted_by(key: str) -> tuple[Any, int]:
+        execution = Execution(Limits())
+        expression = compile(f"$.{first}($.b).{second}({key}).toList()", tier="compiled")
+        return expression.evaluate(rows, execution=execution), execution.steps
+
+    assert sorted_by("$.a") == sorted_by("$.a + 0")

@@ -52,6 +52,11 @@ def selected(selector: Lambda, items: Items) -> list[Any]:
     return selector.all(items) if selector.__class__ is Batch else list(map(selector, items))
 
 
+def reads(selector: Lambda) -> bool:
+    """Whether the selector does nothing but read values: it may be called for more items than need it, or again."""
+    return selector.__class__ is Batch and selector.pure
+
+
 def varargs(name: str, type_: Type = Type.ANY, arity: int | None = 1) -> Param:
     """A parameter that takes all remaining positional arguments."""
     return Param(name, type_, kind=Kind.VARARGS, arity=arity)

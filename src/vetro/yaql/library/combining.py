@@ -11,7 +11,6 @@ from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import NoMatchingFunction, NoMatchingMethod
 from vetro.yaql.library._support import (
     COLLECTION,
-    Batch,
     Items,
     Lambda,
     Memorized,
@@ -19,6 +18,7 @@ from vetro.yaql.library._support import (
     gather,
     growing,
     key_of,
+    reads,
     selected,
     varargs,
     walk,
@@ -72,8 +72,8 @@ def _groups_at_once(
     """
     if (
         collection.__class__ is not tuple
-        or not _reads(key_selector)
-        or not (value_selector is None or _reads(value_selector))
+        or not reads(key_selector)
+        or not (value_selector is None or reads(value_selector))
     ):
         return None
     items = gather(cx, collection)
@@ -88,10 +88,6 @@ def _groups_at_once(
     for key, value in zip(keys, values, strict=True):
         groups[key].append(value)
     return groups
-
-
-def _reads(selector: Lambda) -> bool:
-    return selector.__class__ is Batch and selector.pure
 
 
 def _aggregated(pairs: Iterator[tuple[Any, Any]], aggregator: Lambda, fallback: bool) -> Iterator[Any]:

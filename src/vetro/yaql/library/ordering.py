@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import cmp_to_key
 from itertools import groupby
 from typing import Any
 
 from vetro.yaql.context import CodeContext
-from vetro.yaql.library._support import COLLECTION, SELECTOR, Items, Lambda, gather, selected
+from vetro.yaql.library._support import COLLECTION, SELECTOR, Items, Lambda, gather, reads, selected
 from vetro.yaql.resolve.operators import greater, less
 from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.types import OrderedBase
@@ -82,8 +83,15 @@ def _sort_plain(
 ) -> list[Any]:
     """`_sort` where Python's order and equality of the keys are those of the language: loops in C."""
     cx.rt.charge(len(items))
+    places: Iterable[int] = range(len(items))
+    further = _plain_keys(rest[0][0], items) if len(rest) == 1 else None
+    if further is not None:
+        # Sorts are stable: by the second key, then by the first, is every run of the first by the second.
+        cx.rt.charge(sum(count for count in Counter(values).values() if count > 1))
+        places = sorted(places, key=further.__getitem__, reverse=rest[0][1])
+        rest = ()
     key = values.__getitem__
-    order = sorted(range(len(items)), key=key, reverse=descending)
+    order = sorted(places, key=key, reverse=descending)
     if not rest:
         return list(map(items.__getitem__, order))
     result: list[Any] = []
@@ -91,6 +99,17 @@ def _sort_plain(
         same = list(map(items.__getitem__, run))
         result += _sort(cx, same, rest) if len(same) > 1 else same
     return result
+
+
+def _plain_keys(selector: Lambda, items: list[Any]) -> list[Any] | None:
+    """The keys of all items where nobody notices that they are computed and they have Python's order; else None."""
+    if not reads(selector):
+        return None
+    try:
+        values = selected(selector, items)
+    except Exception:  # of the items that need this key it may be none
+        return None
+    return values if set(map(type, values)) in _TOTAL else None
 
 
 def _sort_pairs(cx: CodeContext, pairs: list[tuple[Any, Any]], descending: bool) -> list[tuple[Any, Any]]:
