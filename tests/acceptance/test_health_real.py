@@ -19,7 +19,9 @@ from typing import Any
 
 import pytest
 
+from tests.server.notices.receivers import WebReceiver
 from tests.server.servekit import Service
+from tests.support.pace import Pace
 from tests.support.servers import real_servers, traces
 from vetro.clouds.nspawn.links import cloud_id
 from vetro.clouds.overview import clean
@@ -60,6 +62,8 @@ Methods:
     Body:
       - conf:Linux.runCommand($.instance.agent, 'systemctl stop say', 'Hush')
 """
+#: Seconds in which the death of a server is seen, and in which what runs again is.
+SEEN, BACK = 15, 60
 #: It also says how it is, by a command and by a method.
 ASKED = (
     TALKER.replace(
@@ -165,15 +169,15 @@ class Place:
         raise AssertionError(found)
 
     def until(self, id: str, state: str, seconds: float, text: str = "") -> float:
-        """Seconds until the environment is so; more than it may take fail."""
-        begun = time.monotonic()
+        """Seconds until the environment is so; more than it may take, on a machine of its own, fail."""
+        pace = Pace()
         while True:
             told = self.ask("GET", f"/environments/{id}")["health"]
-            took = time.monotonic() - begun
+            took = pace.seconds
             if told["state"] == state and text in told["text"]:
-                print(f"{state} after {took:.1f} s: {told['text']}")
+                print(f"{state} after {pace}: {told['text']}")
                 return took
-            assert took < seconds, (state, told, self.ask("GET", f"/environments/{id}/health"))
+            assert took < seconds, (state, told, str(pace), self.ask("GET", f"/environments/{id}/health"))
             time.sleep(0.25)
 
     def watcher(self) -> tuple[int, str]:
@@ -192,8 +196,16 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+def receiver() -> Iterator[WebReceiver]:
+    found = WebReceiver()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def place(tmp_path: Path, receiver: WebReceiver) -> Iterator[Place]:
     settings = {"VETRO_CLOUD__DRIVER": "nspawn", "VETRO_IMAGES": str(real_servers().folder)}
+    settings |= {"VETRO_NOTICES__HOSTS": json.dumps(["*", receiver.host])}
     service = Service(tmp_path, VETRO_WORKER__EMBEDDED="2", **settings)
     cloud = tmp_path / "data" / "cloud"
     try:
@@ -205,6 +217,12 @@ def place(tmp_path: Path) -> Iterator[Place]:
     assert not any(traces(cloud_id(cloud / "nspawn"), tmp_path).values()), "cleaning left something behind"
 
 
+def notices(receiver: WebReceiver) -> list[dict[str, Any]]:
+    """The events of what was told about something that is down."""
+    told = [json.loads(body) for _, _, body in list(receiver.posts)]
+    return [one["data"] for one in told if "is down" in json.dumps(one)]
+
+
 def kill_server(folder: Path, wait: Callable[[float], None] = time.sleep) -> None:
     """All processes of the only server end, as with a failure of the machine."""
     (running,) = (folder / "cloud" / "nspawn" / "servers").glob("*/running.json")
@@ -214,8 +232,10 @@ def kill_server(folder: Path, wait: Callable[[float], None] = time.sleep) -> Non
 
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
-def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
+def test_what_runs_what_does_not_and_who_watches(place: Place, receiver: WebReceiver) -> None:
     place.upload()
+    target = place.ask("POST", "/notices/targets", {"name": "ops", "kind": "webhook", "url": receiver.url})
+    place.ask("POST", "/notices/rules", {"target_id": target["id"], "least": "warning"})
     id = place.deploy()
     place.until(id, "running", 40)
     found = place.ask("GET", f"/environments/{id}/health")
@@ -227,7 +247,7 @@ def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
     place.until(id, "down", 60, "page: no connection to")
     assert place.ask("GET", f"/environments/{id}")["status"] == "ready"  # a deployment has not failed
     place.act(id, "talk")
-    place.until(id, "running", 60)
+    place.until(id, "running", BACK)
 
     pid, _ = place.watcher()
     os.kill(pid, signal.SIGKILL)
@@ -241,10 +261,17 @@ def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
         time.sleep(0.25)
     place.until(id, "running", 60 - (time.monotonic() - begun))
 
+    deaths = len(notices(receiver))
     kill_server(place.folder)
-    place.until(id, "down", 60, "server 'web'")
+    place.until(id, "down", SEEN, "server 'web'")
+    pace = Pace()
+    while len(notices(receiver)) == deaths:
+        assert pace.seconds < BACK, [body for _, _, body in receiver.posts]
+        time.sleep(0.25)
+    assert notices(receiver)[-1]["environment"]["name"] == "talk", notices(receiver)
+    print(f"a notice of the death after {pace}")
     place.again(id)
-    place.until(id, "running", 60)
+    place.until(id, "running", BACK)
     states = [row["state"] for row in place.ask("GET", f"/environments/{id}/health")["changes"]]
     assert [state for state, after in zip(states, [*states[1:], ""], strict=True) if state != after] == [
         "running", "down", "running", "down", "running",
@@ -257,7 +284,7 @@ def test_what_a_command_and_a_method_say_of_a_real_server(place: Place) -> None:
     """Down only after three failures that are a minute apart; a method is heard at once, when it is asked."""
     place.upload(ASKED)
     id = place.deploy()
-    place.until(id, "running", 60)
+    place.until(id, "running", BACK)
     (component,) = place.ask("GET", f"/environments/{id}/health")["components"]
     assert {(check["name"], check["state"]) for check in component["checks"]} == {
         ("page", "running"), ("word", "running"), ("mood", "running"),
@@ -287,7 +314,7 @@ def test_what_follows_where_the_author_says_nothing(place: Place) -> None:
     """A port that its security group opens to everybody, and its agent: degraded, and never down."""
     place.upload(SILENT)
     id = place.deploy()
-    place.until(id, "running", 60)
+    place.until(id, "running", BACK)
 
     def reached() -> set[str]:
         (component,) = place.ask("GET", f"/environments/{id}/health")["components"]
@@ -342,7 +369,7 @@ def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(pla
     assert [(one["server"], one["plan"]) for one in healthy["scripts"]] == [("web", "Talk")]
 
     kill_server(place.folder)
-    place.until(id, "down", 60, "server 'web'")
+    place.until(id, "down", SEEN, "server 'web'")
     drift(place, id, ["server-ended"])
     for told in (plan(), planned(place, f"/environments/{id}/repair", {"plan": True})):
         assert [(one["name"], one["was"]) for one in told["servers"]] == [("web", "ended")]
@@ -351,12 +378,12 @@ def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(pla
     newest = place.ask("GET", f"/environments/{id}/states")["items"][0]
     assert newest["kind"] == "repair"
     assert place.ask("GET", f"/environments/{id}/diff?from={newest['number'] - 1}")["items"] == []
-    place.until(id, "running", 60)
+    place.until(id, "running", BACK)
     drift(place, id, [])
 
     place.ask("PATCH", f"/environments/{id}", {"repair": "auto"})
     kill_server(place.folder)
-    place.until(id, "down", 60, "server 'web'")
+    place.until(id, "down", SEEN, "server 'web'")
     begun = time.monotonic()
     while place.ask("GET", f"/tasks?environment={id}&kind=power")["items"] == []:
         assert time.monotonic() - begun < 60
