@@ -121,6 +121,22 @@ def test_whoever_likes_it_deploys_it_with_the_same_answers(ann: Any, shop: Any, 
         form_session.take(ann.caller, form.id)
 
 
+def test_who_asks_for_the_plan_of_a_form_that_ends_at_that_moment_asks_no_more(
+    ann: Any, shop: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = browser(ann)
+    url = tried(client, shop).url.replace("review", "plan")
+    planned = form_session.planned
+
+    def later(*args: Any) -> Any:
+        FormDraft.objects.all().delete()
+        return planned(*args)
+
+    monkeypatch.setattr(form_session, "planned", later)
+    assert client.get(url, headers={"HX-Request": "true"}).status_code == 286  # htmx stops at it
+    assert client.get(url, headers={"HX-Request": "true"}).status_code == 286
+
+
 def test_a_plan_of_servers_that_nobody_has_yet_talks_to_their_agents(ann: Any, drain: Any) -> None:
     """The environment of such a plan is the one in its model: agents ask by its id."""
     standard_packages.ensure()

@@ -57,17 +57,17 @@ def plan(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """What deploying would do once the form is sent: POST finds it out, GET says how far that is."""
     try:
         shown = form_session.describe(caller, form)
+        try:
+            task = form_session.plan(caller, form) if request.method == "POST" else form_session.planned(caller, form)
+            about = _planned(task)
+        except NotFound:
+            raise
+        except ServiceError as error:  # the form can be sent all the same
+            about = {"problem": error}
     except NotFound:
         if not is_htmx(request):
             raise
         return HttpResponse(status=_STOP_POLLING)  # the form was sent a moment ago
-    try:
-        task = form_session.plan(caller, form) if request.method == "POST" else form_session.planned(caller, form)
-        about = _planned(task)
-    except NotFound:
-        raise
-    except ServiceError as error:  # the form can be sent all the same
-        about = {"problem": error}
     if not is_htmx(request):
         return go(request, f"/app/forms/{form}/review")
     return render(request, "wizard/plan.html", {"shown": shown, **about, **_gets(caller, shown, about)})
