@@ -232,10 +232,8 @@ def kill_server(folder: Path, wait: Callable[[float], None] = time.sleep) -> Non
 
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
-def test_what_runs_what_does_not_and_who_watches(place: Place, receiver: WebReceiver) -> None:
+def test_what_runs_what_does_not_and_who_watches(place: Place) -> None:
     place.upload()
-    target = place.ask("POST", "/notices/targets", {"name": "ops", "kind": "webhook", "url": receiver.url})
-    place.ask("POST", "/notices/rules", {"target_id": target["id"], "least": "warning"})
     id = place.deploy()
     place.until(id, "running", 40)
     found = place.ask("GET", f"/environments/{id}/health")
@@ -261,15 +259,8 @@ def test_what_runs_what_does_not_and_who_watches(place: Place, receiver: WebRece
         time.sleep(0.25)
     place.until(id, "running", 60 - (time.monotonic() - begun))
 
-    deaths = len(notices(receiver))
     kill_server(place.folder)
     place.until(id, "down", SEEN, "server 'web'")
-    pace = Pace()
-    while len(notices(receiver)) == deaths:
-        assert pace.seconds < BACK, [body for _, _, body in receiver.posts]
-        time.sleep(0.25)
-    assert notices(receiver)[-1]["environment"]["name"] == "talk", notices(receiver)
-    print(f"a notice of the death after {pace}")
     place.again(id)
     place.until(id, "running", BACK)
     states = [row["state"] for row in place.ask("GET", f"/environments/{id}/health")["changes"]]
@@ -355,8 +346,12 @@ def drift(place: Place, id: str, wanted: list[str], seconds: float = 60.0) -> No
 
 @pytest.mark.campaign
 @pytest.mark.timeout(600)
-def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(place: Place) -> None:
+def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(
+    place: Place, receiver: WebReceiver
+) -> None:
     place.upload()
+    target = place.ask("POST", "/notices/targets", {"name": "ops", "kind": "webhook", "url": receiver.url})
+    place.ask("POST", "/notices/rules", {"target_id": target["id"], "least": "warning"})
     id = place.deploy()
     drift(place, id, [])
 
@@ -370,6 +365,12 @@ def test_what_is_planned_is_what_is_done_and_what_ended_is_told_and_repaired(pla
 
     kill_server(place.folder)
     place.until(id, "down", SEEN, "server 'web'")
+    pace = Pace()
+    while not notices(receiver):
+        assert pace.seconds < BACK, [body for _, _, body in receiver.posts]
+        time.sleep(0.25)
+    assert notices(receiver)[0]["environment"]["name"] == "talk", notices(receiver)
+    print(f"a notice of the death after {pace}")
     drift(place, id, ["server-ended"])
     for told in (plan(), planned(place, f"/environments/{id}/repair", {"plan": True})):
         assert [(one["name"], one["was"]) for one in told["servers"]] == [("web", "ended")]

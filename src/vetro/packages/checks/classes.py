@@ -125,7 +125,9 @@ def _check_requirements(package: Any, session: Any, problems: list[Diagnostic]) 
 
 
 def _require_position(package: Any, name: str) -> Position:
-    manifest = package.manifest
+    manifest = getattr(package, "manifest", None)
+    if manifest is None:  # a package of a Python distribution has no such file
+        return Position(package.name, 1, 1)
     found: Position | None = manifest.positions.get(f"Require.{name}") or manifest.positions.get("Require")
     return found or Position(manifest.file, 1, 1)
 
