@@ -300,6 +300,31 @@ def test_people_are_not_called_as_applications_are(server: Server) -> None:
         server.module.database({"database": "app", "logins": [{"user": "anna", "password": PASSWORD}]})
 
 
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+def test_a_database_that_its_application_dropped_is_made_anew(
+    version: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner may drop its database. Each deployment after that finds its logins, and was refused because of them."""
+    module = script("PostgreSQL", version, "postgresql.py")
+    monkeypatch.setattr(module, "BIN", server.module.BIN)
+    logins = [{"user": name, "password": PASSWORD} for name in ("app", "app_a")]
+    server.database("other")
+    module.database({"database": "app", "logins": logins})
+    server.ask("app", "DROP DATABASE app", "postgres")
+    assert module.database({"database": "app", "logins": logins}) == {"changed": True}
+    assert module.database({"database": "app", "logins": logins}) == {"changed": False}
+    server.ask("app_a", "CREATE TABLE words (number int)")
+    assert server.ask("app", "SELECT count(*) FROM words") == [(0,)]
+    # Its names are not free for people meanwhile.
+    server.ask("app", "DROP DATABASE app", "postgres")
+    with pytest.raises(SystemExit, match="'app' is the user of an application"):
+        server.module.user({"user": "app", "password": "another-horse-2", "database": "other", "readOnly": True})
+    # Who is let in by one of its logins is not the application: members of its owner are.
+    module.sql("DROP OWNED BY app_a; DROP ROLE app_a; CREATE ROLE app_b LOGIN; GRANT app TO app_b")
+    with pytest.raises(SystemExit, match="there is a user 'app_b'"):
+        module.database({"database": "app", "logins": logins})
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="owners are set by root")
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 def test_files_of_the_configuration_are_secret_from_the_first_moment(

@@ -137,6 +137,16 @@ def test_a_readme_is_shown_with_its_pictures_and_nothing_of_it_runs(ann: Any, sh
     assert client.get(f"/app/packages/{shop.id}/pictures/nowhere.png").status_code == 404
 
 
+@pytest.mark.parametrize(("language", "first"), [("en", "Plain"), ("de", "Deutsch"), ("fr", "Plain")])
+def test_a_readme_in_the_language_of_the_reader(ann: Any, browser: Browser, language: str, first: str) -> None:
+    """The translated file comes first by name, and was taken for the README itself."""
+    files = {"README.de.md": "# Deutsch", "README.md": "# Plain"}
+    service.import_packages(ann.caller, [archive("com.example.Read", files=files)])
+    client = browser(ann)
+    page = text(client, "/app/catalog/com.example.Read/", headers={"Accept-Language": language})
+    assert [name for name in ("Deutsch", "Plain") if f">{name}</h" in page] == [first]
+
+
 def test_pictures_of_others_are_not_there(eve: Any, shops: Any, browser: Browser) -> None:
     (shop,) = (row for row in shops if row.fqn == "com.example.WebShop")
     assert browser(eve).get(f"/app/packages/{shop.id}/pictures/screenshots/one.png").status_code == 404

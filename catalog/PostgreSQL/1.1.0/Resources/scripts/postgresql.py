@@ -460,7 +460,8 @@ def database(given):
         raise SystemExit(f"'{wrong[0]}' is no login of the database '{name}'")
     if not sql(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
         for one in logins_of(name):
-            if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{one}'"):
+            # An application that dropped its database has its logins still; it gets an empty one. A person does not.
+            if sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{one}'") and not acts_as(one, owner):
                 raise SystemExit(f"there is a user '{one}', who would get the database '{name}': nothing is changed")
     if not sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{owner}'"):
         sql(f'CREATE ROLE "{owner}" NOLOGIN')
@@ -477,6 +478,12 @@ def database(given):
             gone(old)
             changed = True
     return {"changed": changed}
+
+
+def acts_as(user, owner):
+    """Whether a user was made a member of an owner by this script: only the superuser can."""
+    member = "pg_auth_members JOIN pg_roles m ON m.oid = member JOIN pg_roles o ON o.oid = roleid"
+    return bool(sql(f"SELECT 1 FROM {member} WHERE m.rolname = '{user}' AND o.rolname = '{owner}'"))
 
 
 def opened(name):
@@ -524,7 +531,9 @@ def person(name):
     """A name of somebody who is no application. Raises `SystemExit` for one that is somebody else's."""
     if not _NAME.fullmatch(name) or name in RESERVED or name.startswith("pg_") or name.endswith("_owner"):
         raise SystemExit(f"nobody can be called '{name}'")
-    for (one,) in sql("SELECT datname FROM pg_database WHERE NOT datistemplate"):
+    # Who dropped its own database is an application still: its owner stays.
+    owners = "SELECT left(rolname, -6) FROM pg_roles WHERE rolname ~ '_owner$'"
+    for (one,) in sql(f"SELECT datname FROM pg_database WHERE NOT datistemplate UNION {owners}"):
         if name in logins_of(one):
             raise SystemExit(f"'{name}' is the user of an application, that of the database '{one}'")
     return name

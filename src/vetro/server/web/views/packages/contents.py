@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from vetro.server.cache import RecentCache, as_text
@@ -116,19 +117,30 @@ def text_of(data: bytes) -> str | None:
 
 
 def document(package: Package, *names: str) -> str:
-    """Text of the first file at the top of the archive that is called so, with any suffix; '' where there is none."""
+    """Text of the file at the top of the archive that is called so, with any suffix; '' where there is none.
+
+    Of several the one in the reader's language (``README.de.md``), or else the one that names no language.
+    """
+    language = _reads()
 
     def read() -> str:
+        found = []
         for path, size in files(package):
-            stem = path.partition(".")[0].lower()
+            stem, *suffixes = path.lower().split(".")
             if "/" not in path and stem in names and size <= COLOURED:
-                return text_of(read_file(package, path)) or ""
-        return ""
+                spoken = suffixes[0].partition("-")[0] if len(suffixes) > 1 else ""
+                found.append((spoken != language, bool(spoken), path))
+        return (text_of(read_file(package, min(found)[-1])) or "") if found else ""
 
     try:
-        return _files.get((names, package.digest), read)
+        return _files.get((names, package.digest, language), read)
     except VetroError:  # an archive that is gone or broken has no such file; other pages say what is wrong with it
         return ""
+
+
+def _reads() -> str:
+    """The reader's language: ``en``."""
+    return (get_language() or "en").partition("-")[0]
 
 
 def readme(caller: Caller, package: Package) -> SafeString:
@@ -148,7 +160,7 @@ def readme(caller: Caller, package: Package) -> SafeString:
             return format_html('<pre class="document" tabindex="0">{}</pre>', text)
         return markdown.html(answer["tokens"], lambda kind, target: _into_archive(package, kind, target), headings=2)
 
-    return _readmes.get(("readme", package.id, package.digest), render)
+    return _readmes.get((_reads(), package.id, package.digest), render)
 
 
 def _into_archive(package: Package, kind: str, target: str) -> str | None:
