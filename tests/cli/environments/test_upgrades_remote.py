@@ -71,12 +71,12 @@ class Server:
 def test_a_command_does_what_the_api_does(remote: Remote) -> None:
     server = Server(remote)
     server.publish("1.0.0")
-    here, there = server.market("here"), server.market("there")
+    here, there = server.market("up-here"), server.market("up-there")
 
     # What the next version would change, before anybody has it.
     def impact(what: str) -> Any:
         said = remote.ok("impact", what).output
-        assert "up.Shop.mode" in said and "here" in said and "there" in said
+        assert "up.Shop.mode" in said and "up-here" in said and "up-there" in said
         found = json.loads(remote.ok("impact", what, "-o", "json").stdout)
         return [(group["group"], group["count"]) for group in found["groups"]]
 
@@ -84,12 +84,12 @@ def test_a_command_does_what_the_api_does(remote: Remote) -> None:
     server.publish("2.0.0")
     assert impact("up/2.0.0") == [("asks", 2)]
 
-    listed = remote.ok("upgrade", "--list", "here").stdout
+    listed = remote.ok("upgrade", "--list", "up-here").stdout
     assert "up" in listed and "1.0.0" in listed and "2.0.0" in listed
-    asked = remote.refused("upgrade", "here")
+    asked = remote.refused("upgrade", "up-here")
     assert asked.count("--set ") == 1 and "--set shop.mode=VALUE" in asked
     assert asked.count("--drop ") == 1 and "--drop shop.motd" in asked
-    given = ["upgrade", "here", "--set", "shop.mode=fast", "--drop", "shop.motd"]
+    given = ["upgrade", "up-here", "--set", "shop.mode=fast", "--drop", "shop.motd"]
     assert "listenPort: 8080 -> not set" in remote.ok(*given, "--plan").output
     assert server.ask("GET", f"/environments/{here}")["status"] == "ready", "a plan leaves no draft"
     assert "keeping everything as it is" in remote.ok(*given, "--settle", "0").output

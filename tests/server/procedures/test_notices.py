@@ -40,7 +40,8 @@ def test_what_stays_and_what_was_taken_back(market: Market, told: Any) -> None:
     assert row.body["update"] == {"id": procedure, "step": "restored"}
     assert "the deployment ended as failed" in decode_messages(row.body)["reason"]
     sent = message.message_of(row, Target.objects.get())
-    assert sent.title == "The update of environment 'market' was taken back: all is as it was before"
+    said = "The update of environment 'market' was taken back: all is as it was before"
+    assert sent.title == f"{said} (simulated: nothing was executed)"
     assert sent.lines == ["the deployment ended as failed"]
 
 
