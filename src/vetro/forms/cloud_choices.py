@@ -112,19 +112,20 @@ def _flavors(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     for row in sorted(
         rows, key=lambda row: (*(_number(row.get(k)) for k in ("ram", "vcpus", "disk")), str(row["name"]))
     ):
-        processors, memory, disk = (_number(row.get(key)) for key in ("vcpus", "ram", "disk"))
         name = str(row["name"])
-        sizes = {"name": name, "memory": _size(memory), "disk": disk}
-        label = (
-            Text("{name}: 1 processor, {memory} GiB memory, {disk} GiB disk", **sizes)
-            if processors == 1
-            else Text(
-                "{name}: {processors} processors, {memory} GiB memory, {disk} GiB disk", processors=processors, **sizes
-            )
-        )
-        if left is not None and _exceeds(left, processors, memory, disk):
+        label = Text("{name}: {size}", name=name, size=flavor_size(row))
+        if left is not None and _exceeds(left, *(_number(row.get(key)) for key in ("vcpus", "ram", "disk"))):
             label = Text("{label} (more than the quota leaves)", label=label)
         yield Choice(name, label)
+
+
+def flavor_size(row: Record) -> Text:
+    """What a flavor has, in words."""
+    processors, memory, disk = (_number(row.get(key)) for key in ("vcpus", "ram", "disk"))
+    sizes = {"memory": _size(memory), "disk": disk}
+    if processors == 1:
+        return Text("1 processor, {memory} GiB memory, {disk} GiB disk", **sizes)
+    return Text("{processors} processors, {memory} GiB memory, {disk} GiB disk", processors=processors, **sizes)
 
 
 def _images(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:

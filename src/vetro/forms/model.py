@@ -38,12 +38,17 @@ def flaw_json(found: Diagnostic) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One value that may be picked. ``group`` is the heading it stands under."""
+    """One value that may be picked. ``group`` is the heading it stands under.
+
+    ``note`` is said beside the label: how large a flavor is. Where people choose, a smaller ``rank`` stands first.
+    """
 
     value: Any
     label: str
     disabled: bool = False
     group: str | None = None
+    note: str = ""
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)

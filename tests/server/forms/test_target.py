@@ -49,6 +49,8 @@ def test_definitions_offer_what_the_cloud_and_the_draft_have(
     fields = fields_of(shown)
     flavors = {choice.label: choice.value for choice in fields["flavor"].choices}
     assert "m1.small" in flavors, flavors
+    small = next(choice for choice in fields["flavor"].choices if choice.label == "m1.small")
+    assert small.note == "1 processor, 2 GiB memory, 20 GiB disk"
     assert [c.value for c in form_session.choices(me, shown.id, "/flavor", what="choices", search="M1.SM").items] == [
         flavors["m1.small"]
     ]

@@ -217,3 +217,16 @@ def test_defaults_of_scalars_are_left_to_the_input() -> None:
     )
     (section,) = with_default(tuple_).sections
     assert [(f.name, f.label, f.value) for f in section.fields] == [("0", "First", "x"), ("1", "2", 1)]
+
+
+def test_choices_stand_by_rank_with_what_is_said_beside_them() -> None:
+    """Flavors of an author's form: by name in the definition's own order, by size for people."""
+    offered = (
+        Choice("4", "large", note="4 processors", rank=2),
+        Choice("3", "medium", note="2 processors", rank=1),
+        Choice("1", "tiny", rank=0),
+    )
+    field = Field("size", "choice", "Size", value="3", answered=True, choices=offered)
+    (control,) = top(groups_of(FormPage("p", "", (Section(fields=(field,)),)), plain=True))
+    options = [(o.value, o.label, o.selected) for _, rows in control.options for o in rows]
+    assert options == [("1", "tiny", False), ("3", "medium: 2 processors", True), ("4", "large: 4 processors", False)]

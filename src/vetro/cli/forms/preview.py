@@ -152,4 +152,5 @@ def offered(field: Field) -> list[Choice]:
 
 def label_of(choice: Choice) -> str:
     """What a choice is called."""
-    return choice.label or choice_key(choice.value) or "(nothing)"
+    label = choice.label or choice_key(choice.value) or "(nothing)"
+    return f"{label}: {choice.note}" if choice.note else label

@@ -112,6 +112,7 @@ class ChoiceShown(Schema):
     label: str
     group: str | None = None
     disabled: bool = False
+    note: str = Field("", description="What is said beside the label: the size of a flavor.")
 
 
 class FormShown(Schema):

@@ -119,15 +119,16 @@ class _Maker:
         key = entry.choice_key if self._plain else _as_json
         value = _value(item)
         chosen = None if value is None else key(value)
-        rows = [(choice, key(choice.value)) for choice in item.choices]
-        listed = [Option(text, c.label, text == chosen, c.disabled) for c, text in rows]
+        ranked = sorted(item.choices, key=lambda choice: choice.rank)
+        rows = [(choice, key(choice.value)) for choice in ranked]
+        listed = [Option(text, _noted(c), text == chosen, c.disabled) for c, text in rows]
         first: list[Option] = []
         if not self._plain and (item.nullable or chosen is None):
             first = [Option("", _("Not set") if item.nullable else _("Choose…"), chosen is None)]
         if chosen and not any(option.selected for option in listed):
             first.append(Option(chosen, str(value), True))
         made.template = "select"
-        made.options = [(None, first), *_grouped(item.choices, listed)]
+        made.options = [(None, first), *_grouped(ranked, listed)]
         if len(listed) > SEARCHED:
             made.search = "choices"
 
@@ -279,6 +280,10 @@ def _said(item: Field) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def _noted(choice: Choice) -> str:
+    return f"{choice.label}: {choice.note}" if choice.note else choice.label
+
+
 def _grouped(choices: Sequence[Choice], options: Sequence[Option]) -> list[tuple[str | None, Sequence[Option]]]:
     found: dict[str | None, list[Option]] = {}
     for choice, option in zip(choices, options, strict=True):
@@ -343,6 +348,11 @@ def spoken(item: Field) -> Field:
 
 def _choices(choices: Sequence[Choice]) -> Sequence[Choice]:
     return [
-        replace(one, label=translated(one.label), group=None if one.group is None else translated(one.group))
+        replace(
+            one,
+            label=translated(one.label),
+            group=None if one.group is None else translated(one.group),
+            note=translated(one.note),
+        )
         for one in choices
     ]
