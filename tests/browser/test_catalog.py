@@ -160,3 +160,20 @@ def test_an_upload_that_is_stopped_says_where_to_look(service: Any, page_for: An
     expect(page.locator("#report")).to_contain_text("The connection ended")
     expect(page.get_by_role("button", name="Import", exact=True)).to_be_enabled()
     assert len(held) == 1
+
+
+def test_nothing_stands_above_nothing_matches(filled: dict[str, str], page_for: Any) -> None:
+    page = page_for("ann")
+    page.goto("/app/catalog/")
+    recent, tag = page.get_by_role("heading", name="Recently used"), page.locator(".chip", has_text="example")
+    expect(recent).to_be_visible()
+    expect(tag).to_be_visible()
+    search = page.get_by_label("Search applications")
+    search.fill("zzzz")
+    expect(page.get_by_role("heading", name="Nothing matches")).to_be_visible()
+    expect(recent).to_be_hidden()
+    expect(tag).to_be_hidden()
+    # What narrows the search stays, so that it can be taken away.
+    page.goto("/app/catalog/?q=zzzz&tag=example")
+    expect(tag).to_be_visible()
+    expect(page.get_by_text("Installed here", exact=True)).to_be_hidden()

@@ -25,6 +25,8 @@ def test_it_fits_until_somebody_looks_closer(filled: dict[str, str], page_for: A
         page.set_viewport_size({"width": width, "height": 844})
         until(lambda: page.evaluate(_ZOOM) != before)  # noqa: B023 - it is called at once
         assert not page.evaluate(_OUTSIDE), width
+        # Thirteen pixels high without zoom: names can be read on a phone, too.
+        assert page.evaluate(_ZOOM) * 13 > 7.5, (width, page.evaluate(_ZOOM))
     page.get_by_role("button", name="Closer").click()
     closer = page.evaluate(_ZOOM)
     page.set_viewport_size({"width": 390, "height": 844})

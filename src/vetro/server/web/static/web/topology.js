@@ -5,7 +5,7 @@ const chosen = document.getElementById("chosen");
 const found = document.getElementById("found");
 const find = document.getElementById("find");
 // `whole`: the view shows everything, and is to do so when the window changes.
-let graph = null, version = "", whole = true;
+let graph = null, version = "", whole = true, turned = false;
 
 const COLOURS = { deployed: "#2f855a", new: "#3182ce", changed: "#805ad5", working: "#0d8fb5", failed: "#c53030" };
 
@@ -16,9 +16,9 @@ function style() {
   const line = look.getPropertyValue("--bs-secondary-color").trim();
   return [
     { selector: "node", style: {
-      shape: "round-rectangle", width: 172, height: 44, "background-color": back, "border-width": 3,
+      shape: "round-rectangle", width: turned ? 132 : 172, height: 44, "background-color": back, "border-width": 3,
       "border-color": "data(colour)", color: text, label: "data(short)", "font-size": 13, "text-valign": "center",
-      "text-halign": "center", "text-wrap": "ellipsis", "text-max-width": 156, "font-family": look.fontFamily, "min-zoomed-font-size": 6 } },
+      "text-halign": "center", "text-wrap": "ellipsis", "text-max-width": turned ? 120 : 156, "font-family": look.fontFamily, "min-zoomed-font-size": 6 } },
     { selector: "node[kind = 'environment']", style: { "border-width": 5, "font-weight": "bold" } },
     { selector: "node[kind = 'resource']", style: { shape: "ellipse", height: 40, "border-style": "double", "border-width": 4 } },
     { selector: "edge", style: { width: 1.5, "line-color": line, "curve-style": "straight", "target-arrow-shape": "none", opacity: 0.65 } },
@@ -30,11 +30,23 @@ function style() {
 
 const cut = (text) => (text.length > 21 ? `${text.slice(0, 20)}…` : text);
 
+// On a phone levels stand beside each other, and what is on one level below each other: names stay large enough to read.
+const ACROSS = 1.56, DOWN = 0.32;
+const narrow = () => canvas.clientWidth < 560;
+const place = ({ x, y }) => (turned ? { x: y * ACROSS, y: x * DOWN } : { x, y });
+
+function turn() {
+  if (turned === narrow()) return;
+  turned = narrow();
+  graph.batch(() => graph.nodes().forEach((node) => { node.position(place(node.data())); }));
+  graph.style(style());
+}
+
 function elements(data) {
   return [
     ...data.nodes.map((node) => ({
       group: "nodes", data: { ...node, colour: COLOURS[node.state] ?? COLOURS.deployed, short: cut(node.label) },
-      position: { x: node.x, y: node.y },
+      position: place(node),
     })),
     ...data.edges.map((edge, place) => ({ group: "edges", data: { ...edge, id: `e${place}` } })),
   ];
@@ -61,6 +73,7 @@ async function load() {
 }
 
 function draw(data) {
+  turned = narrow();
   const many = data.nodes.length > 300;
   graph = globalThis.cytoscape({
     container: canvas, elements: elements(data), style: style(), layout: { name: "preset", fit: true, padding: 24 },
@@ -77,7 +90,7 @@ function draw(data) {
 
 function fit() {
   whole = true;
-  graph.fit(undefined, 24);
+  graph.fit(undefined, turned ? 8 : 24);
   if (graph.zoom() > 1.2) graph.zoom(1.2);
   graph.center();
 }
@@ -170,6 +183,7 @@ if (box) {
   new ResizeObserver(() => {
     if (!graph) return;
     graph.resize();
+    turn();
     if (whole) fit();
   }).observe(canvas);
   new MutationObserver(() => graph?.style(style())).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
