@@ -67,12 +67,12 @@ def test_two_people_watch_one_deployment(service: Any, page_for: Any) -> None:
     expect(ann.locator("#log")).to_contain_text("opening South", timeout=_LONG)
     # Bob's page follows without being loaded again, and lets nobody change what is being deployed.
     expect(bob.get_by_role("link", name="Watch what happens")).to_be_visible()
-    expect(bob.get_by_role("link", name="Add component")).to_have_count(0)
+    expect(bob.get_by_role("link", name="Add application")).to_have_count(0)
     # A filter survives a reload.
-    ann.get_by_label("Component", exact=True).select_option(label="South")
+    ann.get_by_label("Application", exact=True).select_option(label="South")
     expect(ann.locator("#log")).not_to_contain_text("North")
     ann.reload()
-    expect(ann.get_by_label("Component", exact=True)).to_have_value("watched-1")
+    expect(ann.get_by_label("Application", exact=True)).to_have_value("watched-1")
     expect(ann.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=_LONG)
     expect(ann.locator("#log")).to_contain_text("something is odd")
     expect(ann.locator("#log")).not_to_contain_text("North")

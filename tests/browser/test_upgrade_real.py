@@ -167,7 +167,7 @@ def test_one_new_question_and_a_bad_version_that_takes_itself_back(service: Runn
     page.wait_for_url("**/updates/*")
     expect(steps).to_contain_text("taken back", timeout=240_000)
     print(f"shop 2 -> 3 and back: {clicks.count} clicks, {time.monotonic() - began:.1f} s")
-    expect(page.locator("#live [role=status]")).to_contain_text("component 'shop' is")
+    expect(page.locator("#live [role=status]")).to_contain_text("application 'shop' is")
     deadline = time.monotonic() + 60
     while True:  # its server starts
         try:

@@ -65,7 +65,7 @@ def test_the_cloud_is_told_before_anything_is_done(place: Place, monkeypatch: py
 
 def test_the_summary_names_server_and_address(place: Place) -> None:
     said = place.deploy().stdout
-    assert said.splitlines()[0].split() == ["component", "class", "server", "addresses"]
+    assert said.splitlines()[0].split() == ["application", "class", "server", "addresses"]
     (shown,) = place.data("env", "show", "e")["components"]
     (server,) = place.data("cloud", "status")["servers"]
     assert shown["server"] == server["name"] == "e-1"

@@ -431,7 +431,7 @@ def test_what_fails_before_a_stop_leaves_servers_running_unless_it_is_forced(str
 def test_what_cannot_be_loaded_is_switched_by_force_only(street: Street, methods: Any) -> None:
     methods(back={"uses": {"?": {"id": "x", "type": "test.Nothing"}}})
     message = street.change("stop", state="failed").error["message"]
-    assert message.startswith("methods of components cannot be called: ") and street.switched() == []
+    assert message.startswith("methods of applications cannot be called: ") and street.switched() == []
     street.ran(power.change(street.caller, street.row.id, "stop", force=True))
     assert len(street.switched()) == 2
 

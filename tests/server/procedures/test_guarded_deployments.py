@@ -51,7 +51,7 @@ def test_an_update_whose_components_are_worse_is_taken_back(market: Market) -> N
     session = market.draft(title="large")
     market.health = {"shop-1": State.DOWN}
     found = market.run(market.guarded(session))
-    assert (found["step"], found["reason"]) == ("restored", "component 'Shop' is down")
+    assert (found["step"], found["reason"]) == ("restored", "application 'Shop' is down")
 
 
 def test_others_are_refused_meanwhile_and_told_by_whom(market: Market) -> None:

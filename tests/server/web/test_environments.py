@@ -373,7 +373,7 @@ def test_a_copy_that_would_have_no_resources_is_told_what_to_choose(garden: Any,
     archive = SimpleUploadedFile("garden.zip", with_a_resource(exported), "application/zip")
     answer = client.post("/app/environments/import", {"archive": archive, "name": "copy", "how": "exact"})
     said = words(answer, 409)
-    assert "would have none Choose “A draft with the same components: nothing counts as deployed”." in said
+    assert "would have none Choose “A draft with the same applications: nothing counts as deployed”." in said
     assert "fresh" not in said
 
 

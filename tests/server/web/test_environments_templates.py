@@ -65,7 +65,7 @@ def test_it_is_edited_cloned_emptied_and_deleted(client: Client, ann: Any) -> No
     copy = client.post(f"{template}clone", {"name": "copy"})["Location"]
     assert "Fern" in words(client.get(copy))
     client.post(f"{template}components/p1/remove")
-    assert "No components" in words(client.get(template))
+    assert "No applications" in words(client.get(template))
     assert client.post(f"{template}delete")["Location"] == "/app/templates/"
     assert [row.name for row in Template.objects.all()] == ["copy"]
 

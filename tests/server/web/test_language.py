@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from vetro.packages.checks.classes import check_classes
 from vetro.packages.checks.package import check_tree
 from vetro.packages.files import MemoryTree
 from vetro.packages.formats import default_registry
-from vetro.server.language import translated, translated_data
+from vetro.server.language import read, translated, translated_data
 from vetro.server.web.views.wizard.controls import spoken
 
 
@@ -27,6 +28,13 @@ def test_every_template_that_a_page_may_show_has_a_german_text() -> None:
     found = missing()
     print("\n".join(entry(template, place) for template, place in found.items()))
     assert not list(found), "templates without translation: python -m tests.server.messages prints entries for them"
+
+
+def test_people_read_of_applications_wherever_code_says_components() -> None:
+    """One word for one thing (docs/glossary.md): of the catalog, and of an environment."""
+    pages = SOURCE / "server" / "locale" / "de" / "LC_MESSAGES" / "django.po"
+    said = set(translations()) | set(read(pages.read_text("utf-8")))
+    assert sorted(text for text in said if re.search(r"(?<!\{)\bcomponents?\b", text, re.IGNORECASE)) == []
 
 
 def test_no_translation_is_left_of_a_template_that_is_gone() -> None:

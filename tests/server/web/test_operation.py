@@ -257,3 +257,10 @@ def test_a_server_that_was_only_written_down_is_not_shown_as_running(
     shown = browser(root).get("/app/operation/cloud").content.decode()
     (row_shown,) = re.findall(r'<li data-server="web">.*?</li>', shown, re.DOTALL)
     assert "Simulated" not in row_shown and "Running" in row_shown
+
+
+def test_deleting_names_applications_and_their_servers(ann: Any, browser: Browser) -> None:
+    row = made(ann, app("a", instance("i", name="web"), instance("j", name="spare")), app("b"), name="shop")
+    page = text_of(browser(ann).get(f"/app/environments/{row.id}/delete"))
+    assert re.search(r"with its 2 servers: (web, spare|spare, web)", page), page
+    assert "with its server" not in page

@@ -228,17 +228,17 @@ def test_people_are_searched_and_paged(root: Any, browser: Browser) -> None:
     assert "Nobody is called that" in text_of(browser(root).get("/app/people/?q=zzz"))
 
 
-def record(person: Any, action: str, target: str) -> None:
+def record(person: Any, action: str, target: str, **details: Any) -> None:
     from vetro.server.audit.record import record as write
 
-    write(person.caller, action, f"id-{target}", target, reason="because")
+    write(person.caller, action, f"id-{target}", target, reason="because", **details)
 
 
 def test_the_audit_list_is_filtered_paged_and_of_ones_own_project(
     ann: Any, eve: Any, root: Any, people: Any, browser: Browser
 ) -> None:
     record(ann, "environment.create", "shop")
-    record(ann, "package.import", "beer")
+    record(ann, "package.import", "beer", public=False, environment="")
     record(eve, "package.import", "wine")
     AuditRecord.objects.filter(target_name="shop").update(at="2026-01-15T23:30:00Z")
     page = "/app/people/audit"
@@ -250,6 +250,7 @@ def test_the_audit_list_is_filtered_paged_and_of_ones_own_project(
     assert "wine" in text_of(browser(root).get(page + "?all=1"))
     about = text_of(browser(ann).get(page + "?what=package"))
     assert ("beer" in about, "shop" in about) == (True, False)
+    assert re.search(r"public\s*no\b", about) and "environment" not in about.partition("beer")[2].partition("127.")[0]
     record(ann, "image.mark", "debian")
     about = text_of(browser(ann).get(page + "?what=image"))
     assert ("debian" in about, "shop" in about, "Images" in about) == (True, False, True)

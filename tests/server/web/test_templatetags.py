@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vetro.server.web.templatetags.vetro import linked
+from vetro.server.web.templatetags.vetro import linked, server_state
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,9 @@ def test_a_text_brings_no_markup(text: str) -> None:
 
 def test_a_text_full_of_addresses_stays_a_text() -> None:
     assert str(linked("http://a " * 1000)).count("<a ") == 20
+
+
+def test_states_of_servers_are_words_and_those_of_other_clouds_as_they_are() -> None:
+    assert [server_state(status) for status in ("ACTIVE", "SHUTOFF", "BUILD", "RESCUE")] == [
+        "Running", "Stopped", "Being made", "RESCUE"
+    ]  # fmt: skip

@@ -304,7 +304,7 @@ def test_a_template_gets_components_by_the_wizard(
     new = client.post("/app/templates/new", {"name": "street", "description": "Shops"})
     address = new["Location"]
     template = Template.objects.get()
-    assert address == f"/app/templates/{template.id}/" and "No components" in client.get(address).content.decode()
+    assert address == f"/app/templates/{template.id}/" and "No applications" in client.get(address).content.decode()
     assert client.post("/app/templates/new", {"name": "street"}).status_code == 409
     # The catalog offers the template that one comes from.
     assert client.get(f"{address}add")["Location"] == f"/app/catalog/?template={template.id}"

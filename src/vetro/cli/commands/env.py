@@ -11,11 +11,11 @@ SECTIONS: Sections = {
         "list": ("env_lifecycle:list_command", "List the environments with their state."),
         "show": (
             "env_lifecycle:show_command",
-            "Show an environment: components, servers, addresses, packages, history.",
+            "Show an environment: applications, servers, addresses, packages, history.",
         ),
         "health": (
             "env_lifecycle:health_command",
-            "Show how an environment and its components are: servers, checks, and what changed.",
+            "Show how an environment and its applications are: servers, checks, and what changed.",
         ),
         "drift": (
             "env_lifecycle:drift_command",

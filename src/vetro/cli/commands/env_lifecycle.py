@@ -67,7 +67,7 @@ def create_command(
 @out.output_option("table", "json", "yaml")
 @watch_option
 def show_command(name: str, number: int | None, workspace: str | None, output: str) -> None:
-    """Show an environment: components, servers, addresses, packages, history."""
+    """Show an environment: applications, servers, addresses, packages, history."""
     with out.explained(), server(workspace) as client:
         overview.show(client, name, number, output)
 
@@ -228,7 +228,7 @@ def destroy_command(name: str, keep: bool, abandon: bool, sure: bool, workspace:
 @out.output_option("table", "json", "yaml")
 @watch_option
 def health_command(name: str, workspace: str | None, output: str) -> None:
-    """Show how an environment and its components are: servers, checks, and what changed.
+    """Show how an environment and its applications are: servers, checks, and what changed.
 
     A service watches what it has deployed all the time. On this machine nobody does: the command looks itself.
     """

@@ -21,8 +21,8 @@ def _arguments(command: _Command) -> _Command:
     for decorate in (
         run_options,
         context_option,
-        click.option("--force", is_flag=True, help="Call no methods of components before and after."),
-        click.argument("what", metavar="[COMPONENT]", default=""),
+        click.option("--force", is_flag=True, help="Call no methods of applications before and after."),
+        click.argument("what", metavar="[APPLICATION]", default=""),
         click.argument("name", shell_complete=environments),
     ):
         command = decorate(command)
@@ -34,7 +34,7 @@ def _arguments(command: _Command) -> _Command:
 def start_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
     """Start servers that do not run, those first that others need.
 
-    COMPONENT is a component or a server, by name or id; without it all of the environment are meant.
+    APPLICATION is an application or a server, by name or id; without it all of the environment are meant.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def start_command(name: str, what: str, force: bool, workspace: str | None, **op
 def stop_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
     """Stop servers, those last that others need; they keep their disks.
 
-    COMPONENT is a component or a server, by name or id; without it all of the environment are meant. They stay stopped,
+    APPLICATION is an application or a server, by name or id; without it all are meant. They stay stopped,
     also when this machine is started again, until 'vetro start' or a deployment starts them.
 
     \b
@@ -65,7 +65,7 @@ def stop_command(name: str, what: str, force: bool, workspace: str | None, **opt
 def restart_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
     """Restart servers: all are stopped before the first is started.
 
-    COMPONENT is a component or a server, by name or id; without it all of the environment are meant.
+    APPLICATION is an application or a server, by name or id; without it all of the environment are meant.
 
     \b
     Examples:

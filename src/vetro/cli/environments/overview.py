@@ -108,7 +108,7 @@ def show(client: Client, name: str, number: int | None, output: str) -> None:
     table = rows(model, simulated)
     if table:
         out.echo("")
-        out.print_table(("component", "class", "server", "addresses"), table)
+        out.print_table(("application", "class", "server", "addresses"), table)
     for component, key, value in outputs(model, addresses_of(client, environment), simulated):
         out.echo(f"{component}.{key}: {value}")
     if history:
@@ -173,7 +173,7 @@ def health(client: Client, name: str, output: str) -> None:
         table += [("", _check_name(check), check["state"] or "", "", check["text"]) for check in one["checks"]]
     if table:
         out.echo("")
-        out.print_table(("component", "check", "health", "since", "why"), table)
+        out.print_table(("application", "check", "health", "since", "why"), table)
     names = {one["id"]: one["name"] for one in found["components"]}
     if found["changes"]:
         out.echo("")
@@ -186,7 +186,7 @@ def health(client: Client, name: str, output: str) -> None:
             )
             for row in found["changes"][:20]
         ]
-        out.print_table(("when", "component", "health", "why"), changes)
+        out.print_table(("when", "application", "health", "why"), changes)
 
 
 def _check_name(check: Mapping[str, Any]) -> str:

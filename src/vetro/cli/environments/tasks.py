@@ -84,7 +84,7 @@ def summary(
     out.note(out.style(text, fg="yellow" if simulated else "green"))
     table = rows(model, simulated)
     if table:
-        out.print_table(("component", "class", "server", "addresses"), table)
+        out.print_table(("application", "class", "server", "addresses"), table)
     for component, name, value in outputs(model, addresses_of(client, environment), simulated):
         out.echo(f"{component}.{name}: {value}")
 

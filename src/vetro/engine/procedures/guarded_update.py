@@ -217,7 +217,7 @@ def _settling(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
     if bad:
         id, state = min(bad.items())
         name = facts.names.get(id, id)
-        return _back(record, facts, now, Text("component '{id}' is {state}", id=name, state=state.value))
+        return _back(record, facts, now, Text("application '{id}' is {state}", id=name, state=state.value))
     if record.more:  # what got better has to stay so
         record = replace(record, before={**record.before, **(facts.health or {})})
         return _enter(record, "drafting" if record.together else "keeping", now)

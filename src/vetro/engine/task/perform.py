@@ -256,7 +256,7 @@ class Performance:
         try:
             return PowerMethods(session, self.task.model)
         except VetroError as error:
-            why = Text("methods of components cannot be called: {why}; force it to do without", why=error.message)
+            why = Text("methods of applications cannot be called: {why}; force it to do without", why=error.message)
             raise CloudError(why) from error
 
     def _call_methods(self, methods: PowerMethods, key: str, components: list[str], event: str) -> list[Text]:

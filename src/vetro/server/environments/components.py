@@ -140,7 +140,7 @@ def _object(given: Any) -> dict[str, Any]:
     limits.check_depth(given, "the object")
     if not isinstance(given, dict) or header_of(given) is None:
         raise Invalid(
-            Text("A component must be an object with a header '?' that names its class."),
+            Text("An application must be an object with a header '?' that names its class."),
             hint=Text('for example {{"?": {{"type": "com.example.App"}}, "name": "my app"}}'),
         )
     return {**given, "?": dict(given["?"])}

@@ -171,6 +171,6 @@ def _meant(waves: Sequence[Sequence[Machine]], what: str) -> list[Machine]:
     if found:
         return found
     raise NotFound(
-        Text("there is no component with servers of its own, and no server, '{what}'", what=what[:80]),
-        hint=Text("it may run on servers of another component"),
+        Text("there is no application with servers of its own, and no server, '{what}'", what=what[:80]),
+        hint=Text("it may run on servers of another application"),
     )

@@ -28,7 +28,7 @@ KINDS: Final[Mapping[str, str]] = {
     "update.restored": "an update was taken back: all is as it was before",
     "update.stuck": "an update could be taken back by a person only, or kept",
     DECISION: "a task waits for somebody to decide what became of an effect",
-    HEALTH: "a component has come into another state",
+    HEALTH: "an application has come into another state",
 }
 #: Kinds of tasks that notices are about: the first half of the kind.
 OF_TASKS: Final[Mapping[str, str]] = {

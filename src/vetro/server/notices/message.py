@@ -150,7 +150,7 @@ def _of_health(environment: str, body: Mapping[str, Any]) -> str:
     shown = body.get("component")
     if shown is None:
         return Text(
-            "{count} components of environment '{environment}' have changed; the worst is {state}",
+            "{count} applications of environment '{environment}' have changed; the worst is {state}",
             count=body["components"],
             environment=environment,
             state=_state(body["state"]),

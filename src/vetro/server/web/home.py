@@ -83,7 +83,7 @@ class Overview:
     #: Environments of the project.
     total: int
     #: The last tasks of environments that they left in a bad way: {id, kind, action, state, finished, environment_id,
-    #: environment}; ``state`` is ``error`` where the task ended, but with errors.
+    #: environment}; ``state`` is ``errors`` where the task ended, but with errors.
     failures: list[dict[str, Any]]
     waiting: list[Waiting]
     #: Empty once something was deployed.
@@ -139,7 +139,7 @@ def _failures(failed: Sequence[tuple[str, str, str]]) -> list[dict[str, Any]]:
     return [
         {
             **row,
-            "state": "error" if row["state"] == "done" else row["state"],
+            "state": "errors" if row["state"] == "done" else row["state"],
             "environment_id": names[row["id"]][0],
             "environment": names[row["id"]][1],
         }

@@ -25,7 +25,7 @@ TOPICS: Final[dict[str, str]] = {
     "environments/deployments": "deployments",
     "environments/delete": "deleting-an-environment",
     "environments/*/": "an-environment",
-    "environments/*/components/": "a-component",
+    "environments/*/components/": "an-application-of-an-environment",
     "environments/*/edit/": "a-form",
     "environments/*/add": "the-catalog",
     "environments/*/add/": "a-form",

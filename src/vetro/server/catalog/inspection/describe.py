@@ -232,7 +232,7 @@ def _form(package: LoadedPackage) -> list[dict[str, Any]] | None:
             "required": bool(said.get("required", True)) and "required" not in moving,
             "hidden": bool(said.get("hidden", False)),
             "computed": sorted(moving & {"initial", "visible", "choices", "required", "hidden"}),
-            "initial": "" if initial is None else initial if isinstance(initial, str) else written(initial),
+            "initial": "" if initial is None else initial if isinstance(initial, (str, bool)) else written(initial),
             "choices": _choices(said.get("choices")),
         }
 

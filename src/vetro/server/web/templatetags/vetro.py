@@ -54,6 +54,7 @@ _STATES = {
     "info": ("info", "info-circle", _("Info")),
     "warning": ("warning", "exclamation-triangle", _("Warning")),
     "error": ("danger", "x-circle", _("Error")),
+    "errors": ("danger", "x-circle", _("Ended with errors")),
 }
 #: How something that was deployed is -> the same.
 _HEALTH = {
@@ -63,6 +64,17 @@ _HEALTH = {
     "unknown": ("secondary", "question-circle", _("Unknown")),
     "stopped": ("secondary", "stop-fill", _("Stopped")),
     "simulated": ("info", "circle-half", _("Simulated")),
+}
+
+#: What clouds call the states of servers -> words; others are shown as they are called.
+_SERVERS = {
+    "ACTIVE": _("Running"),
+    "SHUTOFF": _("Stopped"),
+    "STOPPED": _("Stopped"),
+    "BUILD": _("Being made"),
+    "ERROR": _("Failed"),
+    "DELETED": _("Deleted"),
+    "UNKNOWN": _("Unknown"),
 }
 
 
@@ -98,6 +110,12 @@ def badge(state: str) -> SafeString:
         icon(name),
         gettext(words),
     )
+
+
+@register.filter
+def server_state(status: str) -> str:
+    """The state of a server, as its cloud calls it, in words."""
+    return gettext(_SERVERS[status]) if status in _SERVERS else status
 
 
 @register.filter

@@ -87,7 +87,7 @@ def groups(caller: Caller, words: str) -> list[tuple[str, str, list[Hit]]]:
     kinds: list[tuple[str, str, Callable[[], list[Hit]]]] = [
         ("applications", _("Applications"), lambda: _applications(caller, words)),
         ("environments", _("Environments"), lambda: _environments(caller, words)),
-        ("components", _("Components"), lambda: _components(caller, words)),
+        ("components", _("In environments"), lambda: _components(caller, words)),
         ("actions", _("Actions"), lambda: _fixed(caller, _ACTIONS, words)),
         ("pages", _("Pages"), lambda: _fixed(caller, _PAGES, words)),
         ("help", _("Help"), lambda: _help(words)),

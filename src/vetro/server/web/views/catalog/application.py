@@ -132,7 +132,7 @@ def _fields(fields: list[dict[str, Any]], word: Callable[[str], str]) -> list[di
             "help": word(field["help"]),
             "words": value_words.of_field(field["type"], [word(text) for text in field["choices"]]),
             # What is not plain text is an expression: it is nothing for whoever fills the form in.
-            "initial": "" if "initial" in field["computed"] else field["initial"],
+            "initial": "" if "initial" in field["computed"] else value_words.of_value(field["initial"]),
         }
         for field in fields
         if not field["hidden"]

@@ -59,7 +59,7 @@ def remove(request: HttpRequest, caller: Caller, environment: str, component: st
     """Takes a component out of the draft."""
     session = drafts.wanted(caller, open_page(caller, environment).id)
     components.remove(caller, environment, session.id, component)
-    messages.success(request, _("The component is removed from the draft. It exists until you deploy."))
+    messages.success(request, _("The application is removed from the draft. It exists until you deploy."))
     return go(request, f"/app/environments/{environment}/")
 
 

@@ -27,6 +27,7 @@ from vetro.server.environments import (
 from vetro.server.environments import description as changing
 from vetro.server.environments.addresses import of_component
 from vetro.server.environments.models import Session
+from vetro.server.environments.power_steps import machines
 from vetro.server.errors import ServiceError
 from vetro.server.ids import new_id
 from vetro.server.tasks.models import Report, Task
@@ -126,7 +127,7 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
     env_page = open_page(caller, environment)
     found = find(env_page.root, component) or find(env_page.deployed, component)
     if found is None:
-        raise missing(_("component"))
+        raise missing(_("application"))
     shown = conceal(found, env_page.secrets)
     labels = env_page.labels()
     family = [str(id_of(obj)) for obj in objects(found)]
@@ -244,7 +245,16 @@ def delete(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     """Destroys what was deployed and then the environment; or forgets it. Says before what that means."""
     env_page = open_page(caller, environment)
     existing = applications_of(env_page.deployed) if env_page.found.version else []
-    context = env_page.shell("", existing=[{"name": label_of(i), "type": class_of(i)} for i in existing])
+    servers: dict[str, list[str]] = {}
+    for machine in (machine for wave in machines(env_page.deployed) for machine in wave) if existing else ():
+        servers.setdefault(machine.component, []).append(machine.name)
+    context = env_page.shell(
+        "",
+        existing=[
+            {"name": label_of(i), "type": label_of_type(type_of(i)), "servers": servers.get(str(id_of(i)), [])}
+            for i in existing
+        ],
+    )
     if request.method != "POST":
         return render(request, "environments/delete.html", context)
     abandon = request.POST.get("how") == "abandon"

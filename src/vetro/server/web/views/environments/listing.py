@@ -118,7 +118,7 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
         except VetroError as error:
             status = error.status if isinstance(error, ServiceError) else 400
             if isinstance(error, ResourcesElsewhere):
-                error.hint = _("Choose “%s”.") % _("A draft with the same components: nothing counts as deployed")
+                error.hint = _("Choose “%s”.") % _("A draft with the same applications: nothing counts as deployed")
             return render(request, "environments/bring.html", {**context, "problem": error}, status)
         for note in made["notes"]:
             messages.warning(request, translated(note))

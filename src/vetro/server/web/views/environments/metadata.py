@@ -31,7 +31,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     own = given.get("of") or str(id_of(env_page.root) or "")
     known = {str(id_of(obj)): obj for obj in [env_page.root, *env_page.services] if isinstance(obj, dict)}
     if own not in known:
-        raise missing(_("component"))
+        raise missing(_("application"))
     rows = [(key, value if isinstance(value, str) else str(value)) for key, value in _metadata(known[own]).items()]
     context = env_page.shell(
         "metadata",

@@ -67,7 +67,7 @@ def create_environment(request: HttpRequest, caller: Caller, template: str) -> H
             made = templates.create_environment(caller, template, context["given"])
         except ServiceError as error:
             return render(request, "templates/create.html", {**context, "problem": error}, error.status)
-        messages.success(request, _("The environment has the components of the template. Nothing is deployed yet."))
+        messages.success(request, _("The environment has the applications of the template. Nothing is deployed yet."))
         if context["unset"]:
             messages.warning(
                 request, _("The template has no secrets. Enter them before you deploy: %s.") % context["unset"]

@@ -100,13 +100,15 @@ def _shown(row: AuditRecord, names: dict[str, str]) -> dict[str, Any]:
         "address": row.address,
         "target": row.target_name or row.target_id, "target_id": row.target_id,
         "project": names.get(row.project_id, row.project_id),
-        "details": [(name, _plain(value)) for name, value in row.details.items()],
+        "details": [(name, words) for name, value in row.details.items() if (words := _plain(value))],
     }  # fmt: skip
 
 
 def _plain(value: Any) -> str:
     """A value in words; ids and digests, which nobody reads, only as far as one tells them apart."""
-    text = ", ".join(map(_plain, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    text = ", ".join(map(_plain, value)) if isinstance(value, list) else "" if value is None else str(value)
     return f"{text[:12]}…" if _DIGEST.fullmatch(text) else text
 
 
