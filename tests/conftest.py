@@ -65,6 +65,7 @@ ROOT_ONLY = (
         TESTS / "clouds/nspawn" / f"test_{part}.py"
         for part in ("servers", "isolation", "projects", "id_ranges", "conformance")
     ),
+    *sorted((TESTS / "catalog").glob("test_*_real.py")),
 )
 
 
@@ -81,6 +82,7 @@ LONG = (
     "faults",
     "clouds",
     "acceptance",
+    "catalog",
     "browser",
     "cli",
     "agent",
@@ -165,7 +167,7 @@ def of_other_parts(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def group_of(item: pytest.Item) -> str:
-    """Tests of one file run in one process; so do those that share a costly fixture, and all with real servers."""
+    """Tests of one file run in one process; so do those that share a costly fixture, and most with real servers."""
     folder, name = place_of(item.path)
     shared = SHARED.get(folder)
     if shared in getattr(item, "fixturenames", ()):
@@ -177,7 +179,7 @@ def group_of(item: pytest.Item) -> str:
 def place_of(path: Path) -> tuple[str, str]:
     """The folder of ``tests`` that a file is in, and which group its tests belong to on their own."""
     relative = path.relative_to(TESTS)
-    real = any(path.is_relative_to(place) for place in ROOT_ONLY)
+    real = relative.parts[0] != "catalog" and any(path.is_relative_to(place) for place in ROOT_ONLY)
     return relative.parts[0], "real servers" if real else relative.as_posix()
 
 

@@ -24,14 +24,20 @@ from tests.server.servekit import Service
 from tests.support.fuzzing import EVERYTHING
 from tests.support.needs import need
 
-#: The shell is the same browser without windows, and takes half of the processor time; `script/test --all` takes what
-#: people have.
-_SHELL = () if EVERYTHING else ("chromium-headless-shell",)
-_CHROMIUM = next(filter(None, map(shutil.which, (*_SHELL, "chromium", "chromium-browser", "google-chrome"))), None)
 #: Cut off from the network, and slow machines: waiting costs nothing where all is well.
 _PATIENCE = 60_000
 #: What recorded servers answer, so that actions have something to show.
 ANSWERS = Path(__file__).with_name("answers.yaml")
+
+
+def chromium_path() -> str | None:
+    """The browser's program; None where there is none.
+
+    The shell is the same browser without windows, and takes half of the processor time; `script/test --all` takes what
+    people have.
+    """
+    shell = () if EVERYTHING else ("chromium-headless-shell",)
+    return next(filter(None, map(shutil.which, (*shell, "chromium", "chromium-browser", "google-chrome"))), None)
 
 
 class Running:
@@ -109,14 +115,14 @@ def filled(service: Running) -> dict[str, str]:
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """The browser."""
-    if _CHROMIUM is None:
+    if chromium_path() is None:
         need("Chromium (Debian's package chromium)")
     from playwright import sync_api as api
 
     api.expect.set_options(timeout=_PATIENCE)
     with api.sync_playwright() as playwright:
         # Without a graphics processor a second process would draw everything once more, by software.
-        browser = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox", "--disable-gpu"])
         try:
             yield browser
         finally:

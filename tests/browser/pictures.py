@@ -1,9 +1,11 @@
-"""Makes docs/pictures/*.png, with the people of the tests in a browser and a service of its own: script/pictures."""
+"""Makes docs/pictures/*.png, with the people of the tests in a browser and a service of its own: script/pictures.
+
+``script/pictures --catalog [NAME…]`` makes those of the catalog's applications: `tests.browser.catalog_pictures`.
+"""
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,8 @@ from typing import Any
 
 from playwright.sync_api import expect, sync_playwright
 
+from tests.browser import catalog_pictures
+from tests.browser.conftest import chromium_path
 from tests.browser.kit import ROOT
 from tests.server.servekit import Service
 
@@ -25,10 +29,12 @@ _LONG = 120_000
 
 def main() -> int:
     """Takes them all; 1 if one of them is too large."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    chromium = chromium_path()
     if chromium is None:
         print("pictures: Chromium is missing. On Debian, as root: apt-get install chromium", file=sys.stderr)
         return 1
+    if sys.argv[1:2] == ["--catalog"]:
+        return catalog_pictures.main(sys.argv[2:])
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="vetro-pictures-") as name:
         folder = Path(name)

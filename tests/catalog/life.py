@@ -1,4 +1,5 @@
-"""What the lives of applications on real servers share: their servers, a server's death, and that nothing is left."""
+"""What the lives of applications on real servers share: their servers, a server's death, figures, and that nothing is
+left."""
 
 from __future__ import annotations
 
@@ -49,3 +50,16 @@ def destroy(place: Place, environment: str) -> None:
     assert place.servers() == []
     volumes = place.root / "cloud" / "nspawn" / "volumes"
     assert not volumes.exists() or not [*volumes.iterdir()]
+
+
+def within(seconds: float) -> float:
+    """A time that a machine keeps which has its processors for this; as much longer as others want them, too."""
+    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def told(text: str) -> None:
+    """A figure, for whoever runs this to look."""
+    print(text)
+    if path := os.environ.get("VETRO_FIGURES"):
+        with open(path, "a", encoding="utf-8") as out:
+            out.write(text + "\n")

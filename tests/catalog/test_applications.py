@@ -49,6 +49,8 @@ def test_it_is_sound_and_says_what_it_is(name: str) -> None:
     assert [str(problem) for _, problem in check_paths([str(path) for path in versions(name)], required)] == []
     (package,) = load_path(newest)
     assert package.name == f"io.vetro.catalog.{name}" and package.description and package.author and package.tags
+    pictures = [path.read_bytes() for path in sorted((newest / "screenshots").iterdir())]
+    assert 2 <= len(pictures) <= 8 and all(data.startswith(b"RIFF") and len(data) <= 150 << 10 for data in pictures)
     assert (newest / "logo.png").read_bytes().startswith(b"\x89PNG") and (newest / "README.md").is_file()
     changes = yaml.safe_load((newest / "changes.yaml").read_text("utf-8"))
     assert [entry["Version"] for entry in changes] == [path.name for path in reversed(versions(name))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 import urllib.request
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ import psycopg
 import pytest
 
 from tests.catalog import life
+from tests.catalog.life import told, within
 from tests.catalog.postgresql_client import Looker, Reader, Writer, ask, primaries
 from tests.cli.deploykit import Place
 
@@ -43,19 +43,6 @@ def checksum(host: str, user: str, password: str) -> str:
     """Of all that is stored in a table."""
     rows = ask(host, user, password, "SELECT number, word FROM words ORDER BY number")
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-
-
-def within(seconds: float) -> float:
-    """A time that a machine keeps which has its processors for this; as much longer as others want them, too."""
-    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-
-
-def told(text: str) -> None:
-    """A figure, for whoever runs this to look."""
-    print(text)
-    if path := os.environ.get("VETRO_FIGURES"):
-        with open(path, "a", encoding="utf-8") as out:
-            out.write(text + "\n")
 
 
 @pytest.mark.campaign

@@ -43,9 +43,9 @@ def archive(place: Place, name: str, files: dict[str, str]) -> str:
     return name
 
 
-@pytest.mark.campaign
-@pytest.mark.timeout(1500)  # two dozen commands, on a machine that does other things
+@pytest.mark.timeout(900)  # a dozen commands, on a machine that does other things
 def test_a_life(place: Place) -> None:
+    """Also by default: half a minute of processor time."""
     command = ["deploy", str(SITE / "1.0.0"), "--env", "site", "--app", "web", "--driver", "nspawn"]
     chosen = ["--set", f"html={TEXT}", "--set", "server.flavor=m1.tiny", "--set", "name=web"]
     place.ok(*command, *chosen)
