@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from vetro.muranopl.api import Engine
 from vetro.muranopl.code_cache import MemoryCache, file_of
+from vetro.muranopl.reader import files
 from vetro.muranopl.types import linker
 from vetro.packages.memory import memory_package
 
@@ -94,3 +97,37 @@ def test_a_part_of_a_package_adds_to_what_others_left(read: list[str]) -> None:
     read.clear()
     link(cache)
     assert not {"t.C1", "t.C2"} & set(read) and "t.C3" in read
+
+
+def test_a_file_of_many_classes_is_read_and_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    original = files.read_file
+
+    def read_file(text: str, file: str, **more: Any) -> object:
+        parsed.append(file)
+        return original(text, file, **more)
+
+    monkeypatch.setattr(files, "read_file", read_file)
+    first, *rest = names = [f"t.Many{i}" for i in range(20)]
+    whole = "---\n".join(f"Name: {name}\nProperties:\n  p: {{Contract: $.int(), Default: 1}}\n" for name in names)
+    cache = Counted()
+    assert len(link(cache, {first: whole, **dict.fromkeys(rest, f"= {first}")})) == len(names)
+    assert len([file for file in parsed if file.startswith("t-1.0.0/")]) == 1
+    [key] = cache.of_package(cache.put_keys)
+    assert len(cache.get(key) or b"") < 20 * len(whole)
+
+
+def test_a_class_without_name_is_the_one_that_was_looked_for() -> None:
+    cache = Counted()
+    nameless = {"t.A": "Properties:\n  p: {Contract: $.int(), Default: 7}\n", "t.B": "= t.A"}
+    first = link(cache, nameless)
+    assert len(first) == 2 and link(cache, nameless) == first
+    assert len(marshal.loads(cache.get(cache.of_package(cache.put_keys)[0]) or b"")) == 2
+
+
+def test_classes_that_are_gone_leave_the_entry() -> None:
+    cache = Counted()
+    for number in range(5):
+        link(cache, {"t.A": CLASSES["t.C1"].replace("t.C1", "t.A"), f"t.Was{number}": f"Name: t.Was{number}\n"})
+    entry = marshal.loads(cache.get(cache.of_package(cache.put_keys)[-1]) or b"")
+    assert len(entry) == 2

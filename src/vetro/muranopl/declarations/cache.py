@@ -14,7 +14,8 @@ from vetro.muranopl.code_cache import CodeCache, cache_key, key_of_file
 from vetro.muranopl.declarations import storage
 from vetro.muranopl.declarations.tree import SourceFile
 
-#: Class name -> (digest of its file, what `storage.encode` made of it).
+#: Class name, or slash and file where that is the same for all its classes (once, or a file of a hundred classes would
+#: be there a hundred times) -> (digest of the file, what `storage.encode` made of it).
 Entry = dict[str, tuple[str, bytes]]
 
 
@@ -53,21 +54,26 @@ class _Package:
         self._news = False
 
     def source(self, name: str, file: str, digest: str, read: Callable[[], SourceFile]) -> SourceFile:
-        known = self._decoded.get((name, digest))
-        if known is None:
-            kept = self._entry.get(name)
-            if kept is not None and kept[0] == digest:
-                known = storage.decode(marshal.loads(kept[1]), file, digest, read)
-            else:
-                known = read()
-                self._entry[name] = digest, marshal.dumps(storage.encode(known))
-                self._news = True
-            self._decoded[name, digest] = known
+        places = f"/{file}", name
+        for place in places:
+            if (found := self._decoded.get((place, digest))) is not None:
+                return found
+        place, data = next(((p, e[1]) for p in places if (e := self._entry.get(p)) and e[0] == digest), ("", b""))
+        if place:
+            known = storage.decode(marshal.loads(data), file, digest, read)
+        else:
+            known = read()
+            place = places[known.nameless]
+            self._entry[place] = digest, marshal.dumps(storage.encode(known))
+            self._news = True
+        self._decoded[place, digest] = known
         return known
 
     def store(self, cache: CodeCache) -> None:
         if self._news:
-            cache.put(self._key, marshal.dumps(self._entry))
+            classes = self._package.classes
+            there = {*classes, *(f"/{file}" for file in classes.values()), *(place for place, _ in self._decoded)}
+            cache.put(self._key, marshal.dumps({p: kept for p, kept in self._entry.items() if p in there}))
             self._news = False
 
 

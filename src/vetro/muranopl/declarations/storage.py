@@ -21,7 +21,7 @@ from vetro.yaql.parser import MURANO, parse
 from vetro.yaql.values import SCALARS, freeze, thaw
 
 #: Part of the cache key: change it with the shape of the data.
-VERSION = 4
+VERSION = 5
 
 
 class StoredExpression(d.Expression):
@@ -178,7 +178,7 @@ def _method(decl: d.MethodDecl) -> tuple[Any, ...]:
     return decl.name, decl.usage.value, decl.scope.value, bare, marshal.dumps(details)
 
 
-def encode(source: d.SourceFile) -> tuple[Any, ...]:
+def encode(source: d.SourceFile) -> tuple[bool, tuple[Any, ...]]:
     """All declarations of a file as data that `marshal` takes."""
     classes = []
     for decl in source.classes.values():
@@ -198,7 +198,7 @@ def encode(source: d.SourceFile) -> tuple[Any, ...]:
                 decl.inherited,
             )
         )
-    return tuple(classes)
+    return source.nameless, tuple(classes)
 
 
 # -- and back ----------------------------------------------------------------------------------------------------------
@@ -303,8 +303,11 @@ class _Decoder:
         )
 
 
-def decode(data: tuple[Any, ...], file: str, digest: str, read: Callable[[], d.SourceFile]) -> d.SourceFile:
+def decode(
+    data: tuple[bool, tuple[Any, ...]], file: str, digest: str, read: Callable[[], d.SourceFile]
+) -> d.SourceFile:
     """The declarations that `encode` was given; ``read`` reads the file itself when a body is wanted."""
     decoder = _Decoder(file, read, digest)
-    made = [decoder.declaration(c) for c in data]
-    return d.SourceFile(file, {decl.name: decl for decl in made})
+    nameless, classes = data
+    made = [decoder.declaration(c) for c in classes]
+    return d.SourceFile(file, {decl.name: decl for decl in made}, nameless)

@@ -342,3 +342,5 @@ class SourceFile:
 
     file: str
     classes: Mapping[str, ClassDecl] = field(default_factory=dict)
+    #: Whether a class without Name has the name that was looked for; else the file says the same to whoever looks.
+    nameless: bool = False

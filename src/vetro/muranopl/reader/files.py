@@ -70,7 +70,7 @@ def read_file(
         if declared.name in classes:
             context.attempt(_twice, declared)
         classes[declared.name] = declared
-    return SourceFile(file, MappingProxyType(classes))
+    return SourceFile(file, MappingProxyType(classes), nameless is not default_name)
 
 
 def _documents(context: ReadContext) -> list[Any]:

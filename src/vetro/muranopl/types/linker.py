@@ -30,10 +30,27 @@ ALIASES = {"io.murano.metadata.Position": "io.murano.metadata.forms.Position"}
 
 
 @lru_cache(maxsize=4096)
+def _known(text: str, file: str, format_version: tuple[int, int], digest: str) -> dict[str | None, SourceFile]:
+    """What was read of a file, by the name for classes without one; None: it has none such."""
+    return {}
+
+
 def read_source(
     text: str, file: str, format_version: tuple[int, int], default_name: str | None, digest: str
 ) -> SourceFile:
-    """A file's declarations; memoised by content, because sessions of one process share packages."""
+    """A file's declarations; memoised by content, because sessions of one process share packages.
+
+    A file with hundreds of classes is looked into for each of them: it is read once.
+    """
+    known = _known(text, file, format_version, digest)
+    found = known.get(None) or known.get(default_name)
+    if found is None:
+        found = _read(text, file, format_version, default_name, digest)
+        known[default_name if found.nameless else None] = found
+    return found
+
+
+def _read(text: str, file: str, format_version: tuple[int, int], default_name: str | None, digest: str) -> SourceFile:
     # The reader brings PyYAML along: 40 ms that a session with a warm cache does not have to spend.
     from vetro.muranopl.reader.files import read_file
 
