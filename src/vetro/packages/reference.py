@@ -81,11 +81,12 @@ def _of_method(method: Any, source: Sequence[str]) -> str:
 
 
 def _deprecated(kind: Any, metas: Sequence[d.MetaDecl]) -> list[str]:
-    """The sentence about what is not to be used any more."""
+    """The sentence about what is not to be used any more, in one line: cells of tables have no more."""
     told = deprecation(kind, metas)
     if told is None:
         return []
-    return [f"**Deprecated**: {told.text}" + (f"; use `{told.replacement}`." if told.replacement else ".")]
+    text, instead = (" ".join(part.split()) for part in (told.text, (told.replacement or "").replace("`", "")))
+    return [f"**Deprecated**: {text}" + (f"; use `{instead}`." if instead else ".")]
 
 
 def _argument(name: str, default: str) -> str:

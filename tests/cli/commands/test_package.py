@@ -136,14 +136,14 @@ Name: Old
 Meta: {l:Deprecated: {text: it forgets things, replacement: r.New}}
 Properties:
   # How large.
-  size: {Contract: $.int(), Meta: {l:Deprecated: {text: sizes are found out}}}
+  size: {Contract: $.int(), Meta: {l:Deprecated: {text: "sizes\\n\\nare found out", replacement: "a`b"}}}
 Methods:
   go: {Meta: {l:Deprecated: {text: it walks, replacement: run}}, Body: []}
 """
     package = write_package(here / "p", {"r.Old": text}, name="r", extra="Require: {io.vetro: 1}\n")
     made = vetro("package", "reference", str(package)).stdout
     assert "**Deprecated**: it forgets things; use `r.New`." in made
-    assert "How large. **Deprecated**: sizes are found out. |" in made
+    assert "How large. **Deprecated**: sizes are found out; use `ab`. |" in made
     assert "- `go()`: **Deprecated**: it walks; use `run`." in made
 
 
