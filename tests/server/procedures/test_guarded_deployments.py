@@ -8,9 +8,11 @@ import pytest
 
 from tests.server.procedures.conftest import Market
 from vetro.engine.watching.states import State
-from vetro.server.environments.models import Environment, EnvironmentPackage
+from vetro.server.environments import substitution
+from vetro.server.environments.models import Environment, EnvironmentPackage, Session
 from vetro.server.environments.models import State as StateRow
 from vetro.server.procedures.models import Procedure
+from vetro.server.secrets.encryption import dumps
 from vetro.server.tasks.models import Event, Task
 
 
@@ -179,3 +181,20 @@ def test_others_see_nothing_of_it(market: Market, eve: Any, people: Any) -> None
 def test_nonsense_is_refused(market: Market, wrong: dict[str, Any]) -> None:
     assert market.deploy(market.draft(), **{"guard": True, **wrong}).status_code == 400
     assert not Procedure.objects.exists()
+
+
+def test_an_author_s_wish_is_seen_where_another_request_migrated_the_draft(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = market.draft(title="large")
+
+    def substituted(_caller: object, _found: object, row: Session | None) -> substitution.Substituted:
+        assert row is not None
+        kept = {"report": {"guard": True, "target": {}}, "base": {}, "attributes": {}}
+        Session.objects.filter(id=row.id).update(upgrade=dumps(kept), revision=row.revision + 1)
+        return substitution.Substituted((row.draft or {})["Objects"], kept)
+
+    monkeypatch.setattr(substitution, "substituted", substituted)
+    answer = market.deploy(session, guard=False)
+    assert answer.status_code == 409 and "only with a way back" in answer.content.decode(), answer.content
+    assert market.environment()["version"] == 1

@@ -97,8 +97,8 @@ def migrate(caller: Caller, environment_id: str, session_id: str) -> bool:
 
 
 def migrate_draft(caller: Caller, found: queries.Found, session: Session | None) -> bool:
-    """The same for an environment with its model, and a session of it, as they were just read; a session whose draft
-    changed is to be read again.
+    """The same for an environment with its model, and a session of it, as they were just read; where there were steps,
+    the session is to be read again.
 
     Raises what `substituted` raises. What cannot be deployed stays as it is: who deploys it is told why.
     """
@@ -114,7 +114,7 @@ def migrate_draft(caller: Caller, found: queries.Found, session: Session | None)
         enforcement.check_model(found.project_id, {"Objects": made.root, **made.beside}, size)
         mine = Session.objects.filter(id=session.id, revision=session.revision, state=Session.OPENED)
         if not mine.update(draft=stored, upgrade=beside, revision=session.revision + 1):
-            return False  # somebody changed it meanwhile; the next deployment looks again
+            return True  # somebody changed it meanwhile, maybe by these steps; the next deployment looks again
         moved = ", ".join(f"{name} {version}" for name, version in sorted(made.beside["report"]["target"].items()))
         record(caller, "session.migrate", session.id, found.name, environment=found.id, to=moved[:500])
         service.announce(found.project_id, found.id, "changed", kind="session", session=session.id)
