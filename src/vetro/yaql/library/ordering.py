@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cmp_to_key
 from itertools import groupby
+from operator import eq, gt
 from typing import Any
 
 from vetro.yaql.context import CodeContext
@@ -87,11 +87,12 @@ def _sort_plain(
     further = _plain_keys(rest[0][0], items) if len(rest) == 1 else None
     if further is not None:
         # Sorts are stable: by the second key, then by the first, is every run of the first by the second.
-        cx.rt.charge(sum(count for count in Counter(values).values() if count > 1))
         places = sorted(places, key=further.__getitem__, reverse=rest[0][1])
         rest = ()
     key = values.__getitem__
     order = sorted(places, key=key, reverse=descending)
+    if further is not None:
+        cx.rt.charge(_in_runs(list(map(key, order))))
     if not rest:
         return list(map(items.__getitem__, order))
     result: list[Any] = []
@@ -99,6 +100,12 @@ def _sort_plain(
         same = list(map(items.__getitem__, run))
         result += _sort(cx, same, rest) if len(same) > 1 else same
     return result
+
+
+def _in_runs(ordered: list[Any]) -> int:
+    """How many of these have an equal neighbour. Nothing is hashed: anybody can choose keys that collide."""
+    same = list(map(eq, ordered, ordered[1:]))
+    return sum(same) + sum(map(gt, same, [False, *same]))
 
 
 def _plain_keys(selector: Lambda, items: list[Any]) -> list[Any] | None:
