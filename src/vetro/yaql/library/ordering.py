@@ -104,8 +104,9 @@ def _sort_plain(
 
 def _in_runs(ordered: list[Any]) -> int:
     """How many of these have an equal neighbour. Nothing is hashed: anybody can choose keys that collide."""
-    same = list(map(eq, ordered, ordered[1:]))
-    return sum(same) + sum(map(gt, same, [False, *same]))
+    same: list[bool] = list(map(eq, ordered, ordered[1:]))
+    first: list[bool] = list(map(gt, same, [False, *same]))
+    return sum(same) + sum(first)
 
 
 def _plain_keys(selector: Lambda, items: list[Any]) -> list[Any] | None:
