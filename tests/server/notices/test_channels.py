@@ -373,6 +373,15 @@ def test_mails_are_in_the_language_of_their_target(notices: Notices, relay: Mail
     assert found["Subject"] == "Umgebung „shop“ ist bereitgestellt" and found["Content-Language"] == "de"
 
 
+def test_no_name_is_so_long_that_a_subject_hides_what_became_of_it(
+    notices: Notices, relay: MailRelay, deliver: Deliver
+) -> None:
+    Environment.objects.filter(id=notices.environment.id).update(cloud={"kind": "record"}, name="long " * 51)
+    found = str(mailed(notices, relay, deliver, state="failed")["Subject"])
+    assert found.startswith("Deploying environment 'long long") and len(found) == 200
+    assert found.endswith("' failed (simulated: nothing was executed)")
+
+
 @pytest.mark.parametrize(("language", "wanted"), [
     ("en", "Environment 'shop' is deployed (simulated: nothing was executed)"),
     ("de", "Umgebung „shop“ ist bereitgestellt (simuliert: nichts wurde ausgeführt)"),

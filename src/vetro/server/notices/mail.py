@@ -88,7 +88,7 @@ def send(message: Message, config: Config) -> None:
 def composed(message: Message, receivers: Sequence[str], sender: str) -> EmailMessage:
     """The mail. Its id is that of the delivery: who gets it twice can tell."""
     made = EmailMessage()
-    made["Subject"] = _plain(" ".join(message.title.split())[:200])
+    made["Subject"] = _plain(_subject(message.title))
     made["From"] = Address("Vetro", addr_spec=sender)
     made["To"] = ", ".join(receivers)
     made["Date"] = format_datetime(datetime.fromisoformat(message.at))
@@ -102,6 +102,12 @@ def composed(message: Message, receivers: Sequence[str], sender: str) -> EmailMe
     made.add_alternative(_plain(_html(message, foot)), subtype="html")
     made["Content-Language"] = message.language
     return made
+
+
+def _subject(title: str) -> str:
+    """A title in one line of at most 200 characters. Names are in its middle: what became of them stays readable."""
+    line = " ".join(title.split())
+    return line if len(line) <= 200 else f"{line[:120]} … {line[-77:]}"
 
 
 def _plain(text: str) -> str:
