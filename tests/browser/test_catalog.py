@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.kit import ROOT, examined
 from tests.browser.kit_filled import packed
 from tests.server.catalog.archives import archive
+from tests.support.waiting import until
 
 _DROP = """([files]) => {
   const carried = new DataTransfer();
@@ -164,8 +165,13 @@ def test_an_upload_that_is_stopped_says_where_to_look(service: Any, page_for: An
 
 def test_nothing_stands_above_nothing_matches(filled: dict[str, str], page_for: Any) -> None:
     page = page_for("ann")
-    page.goto("/app/catalog/")
     recent, tag = page.get_by_role("heading", name="Recently used"), page.locator(".chip", has_text="example")
+
+    def counted() -> bool:
+        page.goto("/app/catalog/")
+        return bool(tag.count())
+
+    until(counted)  # tags are counted twice a minute, and other tests may have asked before there were any
     expect(recent).to_be_visible()
     expect(tag).to_be_visible()
     search = page.get_by_label("Search applications")
