@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.servers import network, server
 from vetro.clouds import kinds
-from vetro.clouds.drivers.base import ConfigSpec
+from vetro.clouds.drivers.specs import ConfigSpec
 from vetro.clouds.images.build import import_archive
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Place

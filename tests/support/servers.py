@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.needs import need
-from vetro.clouds.drivers.base import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
+from vetro.clouds.drivers.specs import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
 from vetro.clouds.images.build import build
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Owner

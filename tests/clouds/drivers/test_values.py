@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from vetro.clouds.drivers import spec_files, values
-from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityRule, ServerSpec, SubnetSpec
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, SecurityRule, ServerSpec, SubnetSpec
 from vetro.clouds.drivers.values import ValueInvalid
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.key_pairs import make_key

@@ -24,9 +24,9 @@ from tests.support.image_tool import SMALL, becomes, image_tool
 from tests.support.servers import OWNER, network, pool, server
 from vetro.cli.commands.cloud_helper import command
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, ServerSpec, VolumeSpec
 from vetro.clouds.drivers.errors import GuestCommandFailed, HelperAway, HelperRefused, HostFailed, ImageMissing
 from vetro.clouds.drivers.specification import parser
+from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, ServerSpec, VolumeSpec
 from vetro.clouds.drivers.values import ValueInvalid
 from vetro.clouds.helper import service
 from vetro.clouds.helper.calls import CALLS, DESCRIPTORS, plain

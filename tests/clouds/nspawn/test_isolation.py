@@ -21,10 +21,10 @@ import pytest
 from tests.support import call_filters
 from tests.support.needs import need, needs
 from tests.support.servers import OWNER, free_block, network, real_servers, server, traces
-from vetro.clouds.drivers.base import GroupSpec, NicSpec, SecurityRule
 from vetro.clouds.drivers.errors import DriverError, GuestCommandFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import process
 from vetro.clouds.drivers.spec_files import digest, load, save
+from vetro.clouds.drivers.specs import GroupSpec, NicSpec, SecurityRule
 from vetro.clouds.guest import entrance
 from vetro.clouds.images.sources import apt_sources
 from vetro.clouds.nspawn.driver import NspawnDriver

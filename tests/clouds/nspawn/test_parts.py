@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityRule, SubnetSpec
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed
 from vetro.clouds.drivers.processes import Process, process
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, SecurityRule, SubnetSpec
 from vetro.clouds.guest import boot
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, collect
 from vetro.clouds.guest.files import read_small

@@ -20,8 +20,8 @@ import pytest
 from tests.clouds.stacks.world import World, hot
 from tests.support.needs import need
 from tests.support.servers import network, real_servers, traces
-from vetro.clouds.drivers.base import GroupSpec, SecurityRule
 from vetro.clouds.drivers.errors import AddressTaken, HostFailed
+from vetro.clouds.drivers.specs import GroupSpec, SecurityRule
 from vetro.clouds.interface import CloudError, Owner, StackFailed
 from vetro.clouds.nspawn import border, firewall, namespaces, nft
 from vetro.clouds.nspawn.driver import NspawnDriver

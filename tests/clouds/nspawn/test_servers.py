@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers import OWNER, free_block, network, pool, real_servers, server, traces
-from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, NicSpec, SecurityRule, VolumeSpec
 from vetro.clouds.drivers.errors import AddressTaken, DriverError, GuestCommandFailed
+from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, NicSpec, SecurityRule, VolumeSpec
 from vetro.clouds.interface import NotAvailable
 from vetro.clouds.nspawn.driver import NspawnDriver
 

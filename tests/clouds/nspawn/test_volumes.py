@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers import free_block, network, real_servers, server, traces
-from vetro.clouds.drivers.base import ServerSpec, VolumeSpec
 from vetro.clouds.drivers.errors import DriverError
+from vetro.clouds.drivers.specs import ServerSpec, VolumeSpec
 from vetro.clouds.nspawn.driver import NspawnDriver
 
 DATA = VolumeSpec("volume-1", "data", 1, device="/dev/vdb")

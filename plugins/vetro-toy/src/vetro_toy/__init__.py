@@ -12,18 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import (
-    ConfigResult,
-    ConfigSpec,
-    DriverError,
-    GroupSpec,
-    NetworkSpec,
-    ServerSpec,
-    ServerStatus,
-    Signal,
-    VolumeSpec,
-)
+from vetro.clouds.drivers.base import ConfigResult, DriverError, ServerStatus, Signal
 from vetro.clouds.drivers.processes import Process, process
+from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.interface import NotAvailable, Owner
 from vetro.clouds.kind_protocols import Capabilities, Lack, Place
 from vetro.clouds.messages import Channel

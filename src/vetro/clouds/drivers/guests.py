@@ -10,16 +10,9 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from vetro.clouds.drivers import agent_sockets, spec_files
-from vetro.clouds.drivers.base import (
-    ConfigResult,
-    ConfigSpec,
-    DriverError,
-    ServerSpec,
-    ServerStatus,
-    Signal,
-    VolumeSpec,
-)
+from vetro.clouds.drivers.base import ConfigResult, DriverError, ServerStatus, Signal
 from vetro.clouds.drivers.quarantine import held, lift, over, put, until
+from vetro.clouds.drivers.specs import ConfigSpec, ServerSpec, VolumeSpec
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest import first_files
 from vetro.clouds.guest.commands import configure, get_file, journal, put_file, signals

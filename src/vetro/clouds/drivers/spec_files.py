@@ -10,8 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, ServerSpec
 from vetro.clouds.drivers.specification import Specification
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, ServerSpec
 from vetro.clouds.drivers.values import ValueInvalid
 
 SpecT = TypeVar("SpecT", bound=Specification)

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from vetro.clouds.drivers.base import ConfigResult, ConfigSpec, Signal
+from vetro.clouds.drivers.base import ConfigResult, Signal
 from vetro.clouds.drivers.errors import DriverError, GuestCommandFailed
+from vetro.clouds.drivers.specs import ConfigSpec
 from vetro.clouds.guest.console_text import LARGEST_LOG, plain_lines
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output
 from vetro.clouds.guest.first_files import SEED

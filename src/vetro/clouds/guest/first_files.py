@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import ServerSpec
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.spec_files import save
+from vetro.clouds.drivers.specs import ServerSpec
 from vetro.clouds.guest import boot, configure, signal_command
 from vetro.clouds.guest.user_data import steps_of
 from vetro.clouds.images import sources

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
-from vetro.clouds.drivers.base import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.drivers.specification import parser
+from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.drivers.values import Address, Id, Name, QueueName, Text, ValueInvalid, number, short, text
 from vetro.clouds.interface import Owner
 

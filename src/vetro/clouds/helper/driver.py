@@ -14,18 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import (
-    ConfigResult,
-    ConfigSpec,
-    GroupSpec,
-    NetworkSpec,
-    ServerSpec,
-    ServerStatus,
-    Signal,
-    SnapshotMethod,
-    VolumeSpec,
-)
+from vetro.clouds.drivers.base import ConfigResult, ServerStatus, Signal, SnapshotMethod
 from vetro.clouds.drivers.errors import HelperAway
+from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.guest import first_files
 from vetro.clouds.guest.command_process import GRACE
 from vetro.clouds.guest.running_command import HeldCommand

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from vetro.clouds.drivers.base import NetworkSpec, ServerSpec
 from vetro.clouds.drivers.errors import HelperRefused
+from vetro.clouds.drivers.specs import NetworkSpec, ServerSpec
 from vetro.clouds.stacks.address_plan import handed_out
 from vetro.clouds.stacks.settings import StackSettings
 

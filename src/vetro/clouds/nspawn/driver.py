@@ -20,18 +20,12 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import (
-    DriverError,
-    GroupSpec,
-    NetworkSpec,
-    ServerSpec,
-    SnapshotMethod,
-    VolumeSpec,
-)
+from vetro.clouds.drivers.base import DriverError, SnapshotMethod
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.folder_sizes import FolderSizes
 from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.drivers.routes import route_to
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.guest import first_files
 from vetro.clouds.helper.driver import HelperDriver as HelperDriver
 from vetro.clouds.images.store import ImageStore, delete_tree, use

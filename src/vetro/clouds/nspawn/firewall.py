@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
-from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, NicSpec, SecurityRule
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, SecurityRule
 from vetro.clouds.drivers.values import ICMP
 from vetro.clouds.nspawn import nft
 from vetro.clouds.nspawn.border import LINK_LOCAL

@@ -12,9 +12,9 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import NetworkSpec, SubnetSpec
 from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.spec_files import digest
+from vetro.clouds.drivers.specs import NetworkSpec, SubnetSpec
 from vetro.clouds.drivers.tools import attempt, run
 
 SYS = Path("/sys/class/net")

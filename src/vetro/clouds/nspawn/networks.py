@@ -14,8 +14,8 @@ from pathlib import Path
 
 from vetro import file_lock
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import GroupSpec, NetworkSpec, NicSpec, ServerSpec
 from vetro.clouds.drivers.errors import AddressTaken, DriverError
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, ServerSpec
 from vetro.clouds.images import sources
 from vetro.clouds.nspawn import border, firewall, ip_forwarding, links, namespaces, nft
 from vetro.clouds.nspawn.namespaces import Link

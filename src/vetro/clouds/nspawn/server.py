@@ -15,10 +15,11 @@ from shlex import quote
 from typing import Any
 
 from vetro import file_lock
-from vetro.clouds.drivers.base import DriverError, NicSpec, ServerSpec, ServerStatus
+from vetro.clouds.drivers.base import DriverError, ServerStatus
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import Process, process
 from vetro.clouds.drivers.spec_files import digest, load, load_server, save
+from vetro.clouds.drivers.specs import NicSpec, ServerSpec
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest.console_text import plain_lines
 from vetro.clouds.guest.exec import Output, collect, entering

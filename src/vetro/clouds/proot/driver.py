@@ -15,16 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from vetro.clouds.drivers import spec_files
-from vetro.clouds.drivers.base import (
-    DriverError,
-    GroupSpec,
-    NetworkSpec,
-    ServerSpec,
-    SnapshotMethod,
-)
+from vetro.clouds.drivers.base import DriverError, SnapshotMethod
 from vetro.clouds.drivers.folder_sizes import FolderSizes
 from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.drivers.processes import used_below
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, ServerSpec
 from vetro.clouds.guest import first_files
 from vetro.clouds.images import sources
 from vetro.clouds.images.store import ImageStore, use

@@ -10,10 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vetro.clouds.drivers.base import DriverError, ServerSpec, ServerStatus
+from vetro.clouds.drivers.base import DriverError, ServerStatus
 from vetro.clouds.drivers.errors import GuestCommandFailed, HostFailed, ServerBootFailed
 from vetro.clouds.drivers.processes import Process, process, this_boot
 from vetro.clouds.drivers.spec_files import load, load_server, save
+from vetro.clouds.drivers.specs import ServerSpec
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest.boot import MARK
 from vetro.clouds.guest.command_process import STATUS

@@ -14,18 +14,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import (
-    ConfigResult,
-    ConfigSpec,
-    DriverError,
-    GroupSpec,
-    NetworkSpec,
-    ServerSpec,
-    ServerStatus,
-    Signal,
-    SnapshotMethod,
-    VolumeSpec,
-)
+from vetro.clouds.drivers.base import ConfigResult, DriverError, ServerStatus, Signal, SnapshotMethod
+from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.interface import Owner
 from vetro.clouds.record.channel import RecordChannel
 from vetro.clouds.record.store import RecordedPlan, RecordStore

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vetro.clouds.drivers.alone import Alone
-from vetro.clouds.drivers.base import NetworkSpec, ServerDriver
+from vetro.clouds.drivers.base import ServerDriver
+from vetro.clouds.drivers.specs import NetworkSpec
 from vetro.clouds.kind_protocols import Capabilities
 from vetro.clouds.stacks.addresses import Addresses
 from vetro.clouds.stacks.settings import StackSettings

@@ -6,15 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.clouds.drivers.base import (
-    GroupSpec,
-    NetworkSpec,
-    NicSpec,
-    SecurityRule,
-    ServerSpec,
-    SubnetSpec,
-    VolumeSpec,
-)
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, SecurityRule, ServerSpec, SubnetSpec, VolumeSpec
 from vetro.clouds.drivers.values import DeviceName, Name, interface
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.address_plan import Plan

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from unittest import SkipTest
 
-from vetro.clouds.drivers.base import DriverError, NetworkSpec, NicSpec, ServerDriver, ServerSpec, SubnetSpec
+from vetro.clouds.drivers.base import DriverError, ServerDriver
 from vetro.clouds.drivers.specification import Specification
+from vetro.clouds.drivers.specs import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
 from vetro.clouds.interface import Cloud, Owner, ServerState, StackChange, StackState
 from vetro.clouds.kind_protocols import Capabilities, Place
 from vetro.library.stackdata import difference, digest_of, parts_of

@@ -7,8 +7,8 @@ from dataclasses import replace
 from unittest import SkipTest
 
 from vetro.clouds import kinds
-from vetro.clouds.drivers.base import GroupSpec, SecurityRule, VolumeSpec
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
+from vetro.clouds.drivers.specs import GroupSpec, SecurityRule, VolumeSpec
 from vetro.clouds.kind_protocols import Capabilities, CloudKind
 
 #: Writes a line each time that it runs, and shows the server's own name.

@@ -14,16 +14,14 @@ from vetro.clouds.drivers.base import (
     AgentDriver,
     CommandDriver,
     ConfigResult,
-    ConfigSpec,
     DriverError,
     JournalDriver,
     MeasuringDriver,
     ServerDriver,
-    ServerSpec,
     SnapshotDriver,
-    VolumeSpec,
 )
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
+from vetro.clouds.drivers.specs import ConfigSpec, ServerSpec, VolumeSpec
 from vetro.clouds.guest.running_command import send_input
 from vetro.clouds.interface import Command, MeasuresServers, NotAvailable, NotFound, PowerAction, RunningCommand
 from vetro.clouds.interface import Power as Switches

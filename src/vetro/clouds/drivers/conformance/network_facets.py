@@ -6,17 +6,9 @@ import socket
 import time
 from dataclasses import replace
 
-from vetro.clouds.drivers.base import (
-    ConfigSpec,
-    GroupSpec,
-    NetworkSpec,
-    NicSpec,
-    SecurityRule,
-    ServerDriver,
-    ServerSpec,
-    SubnetSpec,
-)
+from vetro.clouds.drivers.base import ServerDriver
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
+from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, NetworkSpec, NicSpec, SecurityRule, ServerSpec, SubnetSpec
 
 #: Where the servers of these tests serve pages.
 PORT = 8080

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vetro.clouds.drivers.base import ConfigSpec, DriverError, ServerDriver, ServerSpec, SnapshotDriver
+from vetro.clouds.drivers.base import DriverError, ServerDriver, SnapshotDriver
 from vetro.clouds.drivers.conformance.case import OWNER, DriverCase, spec_of
+from vetro.clouds.drivers.specs import ConfigSpec, ServerSpec
 from vetro.clouds.interface import CloudError, Held, NotFound, ServerState
 from vetro.clouds.interface import Snapshots as Restores
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from vetro.clouds.drivers import values
-from vetro.clouds.drivers.base import ConfigSpec
+from vetro.clouds.drivers.specs import ConfigSpec
 from vetro.clouds.stacks.templates.functions import FunctionError, text_of
 from vetro.clouds.stacks.types.base import Call, Prop, ResourceFailed, ResourceType
 from vetro.clouds.waits import deployment_text

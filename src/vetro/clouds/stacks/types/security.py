@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from vetro.clouds.drivers import values
-from vetro.clouds.drivers.base import SecurityRule
+from vetro.clouds.drivers.specs import SecurityRule
 from vetro.clouds.interface import Conflict
 from vetro.clouds.stacks.specs import group_spec
 from vetro.clouds.stacks.state.inventory import Inventory, Record, fixed_id

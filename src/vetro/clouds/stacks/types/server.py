@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from vetro.clouds.drivers import values
-from vetro.clouds.drivers.base import ServerSpec
 from vetro.clouds.drivers.needs import Needs
+from vetro.clouds.drivers.specs import ServerSpec
 from vetro.clouds.guest.agent_queue import agent_queue
 from vetro.clouds.interface import Conflict
 from vetro.clouds.stacks.specs import need_network, server_spec, set_aside, user_data_id
