@@ -1,4 +1,4 @@
-"""One service for all tests with published clients."""
+"""One service for all tests with published clients, and who receives notices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.acceptance.golden.people import Site
+from tests.server.notices.receivers import WebReceiver
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +16,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     found = Site(tmp_path_factory.mktemp("service"))
     yield found
     found.end()
+
+
+@pytest.fixture
+def receiver() -> Iterator[WebReceiver]:
+    """A web server of this machine that notices are sent to."""
+    found = WebReceiver()
+    yield found
+    found.close()

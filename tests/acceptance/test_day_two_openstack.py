@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.test_health_real import Place
-from tests.agent.broker import missing_broker, start_broker
+from tests.agent.broker import start_broker
 from tests.plugins.openstack.fake import Reply
 from tests.plugins.openstack.strict import Strict
 from tests.server.notices.receivers import WebReceiver
@@ -70,17 +70,7 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def receiver() -> Iterator[WebReceiver]:
-    found = WebReceiver()
-    yield found
-    found.close()
-
-
-@pytest.fixture
 def place(tmp_path: Path, site: Site, receiver: WebReceiver) -> Iterator[Place]:
-    if reason := missing_broker():
-        pytest.skip(reason)
-    (tmp_path / "broker").mkdir()
     own = {"auth_url": site.url, "username": "worker", "password": "secret", "project_name": "p"}
     with start_broker(tmp_path / "broker") as broker:
         service = Service(

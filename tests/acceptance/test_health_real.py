@@ -196,13 +196,6 @@ class Place:
 
 
 @pytest.fixture
-def receiver() -> Iterator[WebReceiver]:
-    found = WebReceiver()
-    yield found
-    found.close()
-
-
-@pytest.fixture
 def place(tmp_path: Path, receiver: WebReceiver) -> Iterator[Place]:
     settings = {"VETRO_CLOUD__DRIVER": "nspawn", "VETRO_IMAGES": str(real_servers().folder)}
     settings |= {"VETRO_NOTICES__HOSTS": json.dumps(["*", receiver.host])}

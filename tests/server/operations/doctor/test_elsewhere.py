@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.broker import missing_broker, start_broker
+from tests.agent.broker import start_broker
 from tests.plugins.openstack.fake import Fake
 from tests.server.accounts.test_keystone import OPTIONS, Keystone
 from tests.server.operations.doctor.test_here import problems
@@ -156,9 +156,6 @@ def test_a_broker(settings: Make, tmp_path: Path) -> None:
     assert list(broker.examine(settings())) == []
     ((level, text),) = problems(broker.examine(settings(engine_broker={"host": "127.0.0.1", "port": nobody()})))
     assert level == "error" and "does not answer to guest" in text
-    if reason := missing_broker():
-        pytest.skip(reason)
-    (tmp_path / "mq").mkdir()
     with start_broker(tmp_path / "mq") as running:
         given = {"host": "127.0.0.1", "port": running.port}
         assert problems(broker.examine(settings(engine_broker=given))) == []
