@@ -8,23 +8,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
-import shutil
 import signal
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.acceptance.kit_nspawn import EXAMPLES, TWINS, answer, cloud_of, used
+from tests.acceptance.kit_nspawn import place as place  # a fixture
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import Place, wait_for
-from tests.support.servers import images_in, real_servers, traces
-from vetro.clouds.nspawn.links import cloud_id
-
-EXAMPLES = Path(__file__).parents[2] / "examples" / "deploy"
+from tests.support.servers import traces
 
 #: One server installs a package of the mirror and serves what its program says; the other one fetches that.
 PAIR = """\
@@ -92,22 +86,6 @@ Methods:
 """
 
 
-#: Two servers that say who they are.
-TWINS = """\
-Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
-Name: Twins
-Extends: std:Application
-Properties:
-  here: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
-  there: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
-  heard: {Contract: [$.string()], Usage: Out}
-Methods:
-  deploy:
-    Body:
-      - $.here.deploy()
-      - $.there.deploy()
-      - $.heard: list($.here, $.there).select(conf:Linux.runCommand($.agent, hostname).stdout)
-"""
 #: A server whose agent is not begun.
 MUTE = """\
 Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
@@ -131,50 +109,6 @@ Methods:
       - $begin: !yaql "'#!/bin/sh\\necho nobody begins the agent > /dev/console\\nexit 0\\n'"
       - Return: $begin + super($, $.generateUserData()).first()
 """
-
-#: What a newer shop has instead of the property `greeting`.
-NEWER = """\
-  motto:
-    Contract: $.string().notNull()
-
-  welcome:
-    Meta: {l:Renamed: {from: greeting, to: 2.0.0}}
-"""
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any) -> Iterator[Place]:
-    """A workspace whose servers are real; afterwards nothing of it is left on this machine."""
-    monkeypatch.chdir(tmp_path)
-    place = Place(tmp_path)
-    with images_in(real_servers().folder), django_db_blocker.unblock():  # the workspace brings a database of its own
-        try:
-            yield place
-        finally:
-            place.run("cloud", "clean", "--yes")
-        assert not any(used(place).values()), "cleaning left something behind"
-
-
-def cloud_of(place: Place) -> str:
-    """The short name in everything that belongs to the workspace's servers."""
-    return cloud_id(place.root / "cloud" / "nspawn")
-
-
-def used(place: Place) -> dict[str, int]:
-    """How many mounts, interfaces, groups, processes… the workspace has on this machine."""
-    return {what: len(found) for what, found in traces(cloud_of(place), place.root).items()}
-
-
-def answer(url: str) -> str:
-    """What a server answers over HTTP."""
-    end = time.monotonic() + 20
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=5) as said:
-                return str(said.read().decode())
-        except OSError:
-            assert time.monotonic() < end, url
-            time.sleep(0.1)
 
 
 @pytest.mark.campaign
@@ -436,64 +370,3 @@ def test_what_servers_and_scripts_say(place: Place) -> None:
     assert word not in place.ok("logs", "e").stdout and "from-the-journal" in place.ok("logs", "e", "--journal").stdout
     place.ok("env", "destroy", "e", "--yes")
     place.ok("env", "destroy", "x", "--yes")
-
-
-@pytest.mark.campaign
-def test_a_shop_is_upgraded_by_one_answer_and_keeps_its_visitors(place: Place) -> None:
-    """Plan and upgrade take less than a minute; the servers stay, and what they know."""
-    command = ["deploy", str(EXAMPLES), "--class", "com.example.vetro.WebShop", "--env", "shop"]
-    place.ok(*command, "--driver", "nspawn", "--app", "web", "--set", "greeting=Good morning")
-    rows = place.data("env", "show", "shop")["components"]
-    address = next(row["addresses"] for row in rows if row["class"].endswith("WebShop"))
-    assert "Visitor number <strong>1<" in answer(f"http://{address}:8080/")
-    newer = place.folder / "newer"
-    shutil.copytree(EXAMPLES / "com.example.vetro.WebShop", newer)
-    manifest, shop = newer / "manifest.yaml", newer / "Classes" / "WebShop.yaml"
-    text = manifest.read_text("utf-8").replace("Version: 1.0.0", "Version: 2.0.0")
-    manifest.write_text(text.replace("Require:\n", "Require:\n  io.vetro: 1\n"), "utf-8")
-    text = shop.read_text("utf-8").replace("$.greeting", "$.welcome")
-    text = text.replace("  m: io.murano.metadata\n", "  m: io.murano.metadata\n  l: io.vetro.lifecycle\n")
-    shop.write_text(text.replace("  greeting:\n", NEWER), "utf-8")
-    place.ok("check", str(newer), "--require", str(EXAMPLES))
-
-    asked = place.refused("upgrade", "shop", "--to", str(newer))
-    assert asked.count("--set ") == 1 and "--set web.motto=VALUE" in asked and "--drop" not in asked
-    began = time.monotonic()
-    given = ["upgrade", "shop", "--to", str(newer), "--set", "web.motto=Onward"]
-    assert "2.0.0" in place.ok(*given, "--plan").output
-    place.ok(*given)
-    took = time.monotonic() - began
-    page = answer(f"http://{address}:8080/")
-    visitors = re.search(r"Visitor number <strong>(\d+)<", page)
-    # Whoever watched over the upgrade asked for the page, too: it says 1 again where the data were lost.
-    assert "<h1>Good morning</h1>" in page and visitors is not None and int(visitors[1]) > 1
-    kinds = [obj["?"]["type"] for obj in place.data("env", "show", "shop", "--model", "-1")["Objects"]["applications"]]
-    assert "com.example.vetro.WebShop/2.0.0@com.example.vetro.WebShop" in kinds
-    print(f"planned and upgraded in {took:.1f} s")
-    assert took <= 60
-    place.ok("env", "destroy", "shop", "--yes")
-
-
-@pytest.mark.campaign
-def test_a_server_whose_property_is_gone_is_removed_by_the_upgrade(place: Place) -> None:
-    """The new version does not know what owned the server: the code that made it removes it."""
-    folders = {}
-    for version, text in (
-        ("1.0.0", TWINS),
-        ("2.0.0", TWINS.replace("  there: {Contract: $.class(res:LinuxMuranoInstance).notNull()}\n", "")
-                       .replace("      - $.there.deploy()\n", "").replace("list($.here, $.there)", "list($.here)")),
-    ):  # fmt: skip
-        folders[version] = write_package(place.folder / version, {"t.Twins": text})
-        manifest = folders[version] / "manifest.yaml"
-        lines = [line for line in manifest.read_text("utf-8").splitlines() if not line.startswith("Version:")]
-        manifest.write_text("\n".join([*lines, f"Version: {version}", ""]), "utf-8")
-    place.ok("deploy", str(folders["1.0.0"]), "--env", "e", "--app", "twins", "--driver", "nspawn")
-    folder = place.root / "cloud" / "nspawn" / "servers"
-    before = {path.name for path in folder.iterdir()}
-    assert len(before) == 2
-    said = place.refused("upgrade", "e", "--to", str(folders["2.0.0"]))
-    assert "--drop twins.there" in said, said
-    place.ok("upgrade", "e", "--to", str(folders["2.0.0"]), "--drop", "twins.there")
-    (kept,) = {path.name for path in folder.iterdir()}
-    assert kept in before, "the other one is gone, and none is new"
-    place.ok("env", "destroy", "e", "--yes")

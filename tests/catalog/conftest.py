@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.acceptance.test_nspawn_deploy import place as place
+from tests.acceptance.kit_nspawn import place as place
 from tests.cli.deploykit import Place
 from tests.support.servers import images_in, warm_images
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.test_nspawn_deploy import cloud_of
+from tests.acceptance.kit_nspawn import cloud_of
 from tests.cli.deploykit import Place
 from tests.support.servers import traces
 
