@@ -157,6 +157,7 @@ def test_who_uses_which_version_is_told_within_the_project(ann: Any, shop: Any, 
     from vetro.server.environments.models import Environment, EnvironmentPackage
 
     mine = environments.create(ann.caller, {"name": "corner shop"})
+    Environment.objects.filter(id=mine["id"]).update(cloud={"kind": "record"})
     used = {"fqn": "com.example.Shop", "version": "1.0.0", "digest": "0" * 64}
     EnvironmentPackage.objects.create(environment_id=mine["id"], **used)
     other = Environment.objects.create(project_id="others", name="not to be seen")

@@ -14,7 +14,7 @@ from tests.server.catalog.archives import archive, zipped
 from vetro.server.catalog import service, standard_packages
 from vetro.server.catalog.models import Category, Package
 from vetro.server.environments import service as environments
-from vetro.server.environments.models import EnvironmentPackage
+from vetro.server.environments.models import Environment, EnvironmentPackage
 
 Browser = Callable[[Any], Client]
 _EVIL = "<script>alert(1)</script>\"'&"
@@ -137,9 +137,15 @@ def test_archives_that_are_too_large_are_refused(ann: Any, browser: Browser) -> 
     assert "larger than 5 MiB" in _text(browser(ann).post("/app/packages/import", sent), 413)
 
 
-def test_a_package_is_told_with_its_dependants_and_text_escaped(ann: Any, app: Package, browser: Browser) -> None:
+def _used_here(ann: Any, app: Package) -> None:
+    """A simulated environment, whatever this machine could make, that uses the package."""
     made = environments.create(ann.caller, {"name": "here"})
+    Environment.objects.filter(id=made["id"]).update(cloud={"kind": "record"})
     EnvironmentPackage.objects.create(environment_id=made["id"], fqn=app.fqn, version=app.version, digest=app.digest)
+
+
+def test_a_package_is_told_with_its_dependants_and_text_escaped(ann: Any, app: Package, browser: Browser) -> None:
+    _used_here(ann, app)
     page = _text(browser(ann).get(f"/app/packages/{app.id}/"))
     assert "<script>alert" not in page and "&lt;script&gt;alert(1)" in page
     assert "User 1.0.0" in page and ">here (simulated)</a>" in page
@@ -254,8 +260,7 @@ def test_a_package_is_switched_and_published_by_those_who_may(
 
 def test_deleting_names_what_depends_on_it(ann: Any, app: Package, browser: Browser) -> None:
     client = browser(ann)
-    made = environments.create(ann.caller, {"name": "here"})
-    EnvironmentPackage.objects.create(environment_id=made["id"], fqn=app.fqn, version=app.version, digest=app.digest)
+    _used_here(ann, app)
     page = _text(client.get(f"/app/packages/delete?id={app.id}"))
     assert "com.example.User 1.0.0" in page and ">here (simulated)</a>" in page and 'name="force"' in page
     client.post("/app/packages/delete", {"id": app.id})
