@@ -49,8 +49,8 @@ def start_command(name: str, what: str, force: bool, workspace: str | None, **op
 def stop_command(name: str, what: str, force: bool, workspace: str | None, **options: Any) -> None:
     """Stop servers, those last that others need; they keep their disks.
 
-    APPLICATION is an application or a server, by name or id; without it all are meant. They stay stopped,
-    also when this machine is started again, until 'vetro start' or a deployment starts them.
+    APPLICATION is an application or a server, by name or id; without it all of the environment are meant.
+    They stay stopped, also when this machine is started again, until 'vetro start' or a deployment starts them.
 
     \b
     Examples:

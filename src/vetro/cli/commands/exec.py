@@ -38,7 +38,7 @@ def exec_command(
 ) -> None:
     """Run a command in a server, as its root: NAME [SERVER] -- COMMAND [ARGUMENTS].
 
-    SERVER is a server by name or id, or a component that has a single one; without it the only server of the
+    SERVER is a server by name or id, or an application that has a single one; without it the only server of the
     environment is meant. What the command writes comes as it writes it, both streams apart, and 'vetro exec' ends with
     its status. No shell reads the words: for one, run it ('sh -c ...'). The command ends with this one. Who, when,
     which server and which program is audited; arguments, input and output are kept nowhere.

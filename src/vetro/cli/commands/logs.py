@@ -27,7 +27,7 @@ def command(
 ) -> None:
     """Print what the servers of an environment say: the end of their consoles, or of their journals.
 
-    SERVER is a server by name or id, or a component that has a single one; without it all are meant, and each line
+    SERVER is a server by name or id, or an application that has a single one; without it all are meant, and each line
     begins with the name of its server. What would command your terminal is left out, secrets of the model are masked.
 
     \b

@@ -83,7 +83,7 @@ def command(
     is with values that the new version has no place for: --drop says that one may go.
 
     Where servers can be kept as they are, the upgrade has a way back: it is taken back by itself when it fails, or
-    leaves a component less well than it was. --hold keeps the way back open: 'vetro env undo' takes it.
+    leaves an application less well than it was. --hold keeps the way back open: 'vetro env undo' takes it.
 
     --one-by-one makes an upgrade of its own of each application, each with its way back. Where one is taken back those
     before it stay, and the rest waits for the same command; with --all-or-nothing they go back, too. A server goes on

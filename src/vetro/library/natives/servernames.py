@@ -134,7 +134,7 @@ def _taken(one: Any, two: Any) -> NameTaken:
     return NameTaken(
         f"{who} a server called {server}",
         hint="in one environment each server needs a name of its own: give one of them another name, or deploy the"
-        " component in another environment",
+        " application in another environment",
     )
 
 
