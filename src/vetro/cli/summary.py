@@ -9,10 +9,13 @@ from vetro.model.environment import Environment
 from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
 
-#: Behind an address at which nothing answers.
-SIMULATED = " (simulated)"
 #: The property that has the outputs of a template.
 _OUTPUTS = "templateOutputs"
+
+
+def marked(text: str, simulated: bool) -> str:
+    """``text`` about something; where nothing of that exists, with a word that says so behind it."""
+    return f"{text} (simulated)" if simulated else text
 
 
 def servers(obj: Any) -> Iterator[dict[str, Any]]:
@@ -31,7 +34,6 @@ def rows(environment: Environment, simulated: bool = False) -> list[tuple[str, s
     """(component, class, server, addresses) for a table: a row a server, and one for a component without. Where a
     package is used in several versions, the class is told with its own. Addresses that are ``simulated`` are marked."""
     made = []
-    mark = SIMULATED if simulated else ""
     several = {package for package, versions in environment.versions().items() if len(versions) > 1}
     for application in environment.applications:
         label, (kind, version, package) = label_of(application), parse_type_text(type_of(application))
@@ -39,7 +41,7 @@ def rows(environment: Environment, simulated: bool = False) -> list[tuple[str, s
         found = list(servers(application))
         for server in found:
             where = ", ".join(addresses(server))
-            made.append((label, kind, str(server.get("name", "")), where + mark if where else "-"))
+            made.append((label, kind, str(server.get("name", "")), marked(where, simulated) if where else "-"))
             label = kind = ""
         if not found:
             made.append((label, kind, "", ""))
@@ -51,15 +53,14 @@ def outputs(
 ) -> Iterator[tuple[str, str, Any]]:
     """(component, name, value) of what people look for besides servers: outputs of templates, and where components can
     be ``reached``, as /v2 tells it. All are marked where they are ``simulated``."""
-    mark = SIMULATED if simulated else ""
     hosts = {str(id_of(server)) for application in environment.applications for server in servers(application)}
     for application in environment.applications:
         label = label_of(application)
         given = application.get(_OUTPUTS)
         for name, text in given.items() if isinstance(given, dict) else ():
             if text is not None:
-                yield label, name, f"{text}{mark}"
+                yield label, name, marked(str(text), simulated)
         for one in reached:
             told = one["object_id"] in hosts or one["property"] == _OUTPUTS
             if one["component_id"] == str(id_of(application)) and not told:
-                yield label, one["property"], f"{one['text']}{mark}"
+                yield label, one["property"], marked(str(one["text"]), simulated)

@@ -14,7 +14,7 @@ from vetro.cli import output as out
 from vetro.cli.client.connect import open_local, signed_in
 from vetro.cli.client.contexts import chosen, context_option
 from vetro.cli.groups import Commands, Table
-from vetro.cli.summary import SIMULATED
+from vetro.cli.summary import marked
 from vetro.cli.task_run import workspace_option
 from vetro.clouds import kinds
 from vetro.clouds.stacks.kind import DriverKind
@@ -100,7 +100,7 @@ def status(workspace: str | None, output: str) -> None:
         out.echo("")
         keys = ("name", "environment", "driver", "status", "image", "flavor")
         shown = [
-            (*(server[key] for key in keys), ", ".join(server["addresses"]) + SIMULATED * server["simulated"])
+            (*(server[key] for key in keys), marked(", ".join(server["addresses"]), server["simulated"]))
             for server in found.servers
         ]
         out.print_table(("SERVER", "ENVIRONMENT", "DRIVER", "STATUS", "IMAGE", "FLAVOR", "ADDRESSES"), shown)

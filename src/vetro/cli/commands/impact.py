@@ -15,7 +15,7 @@ from vetro.cli.client.connect import is_local, server
 from vetro.cli.client.contexts import context_option
 from vetro.cli.client.requests import Client
 from vetro.cli.package_paths import load_packages
-from vetro.cli.summary import SIMULATED
+from vetro.cli.summary import marked
 from vetro.cli.task_run import workspace_option
 
 #: Seconds between two looks at how far a server is.
@@ -109,7 +109,7 @@ def _print(found: Mapping[str, Any], target: str) -> None:
             out.echo(f"    {out.shown(str(reason['text']))} ({reason['count']})")
         for place in group["places"][:_SHOWN]:
             out.echo(f"    {out.shown(place['file'])}:{place['line']} ({place['count']} of other projects)")
-        names = [out.shown(one["name"]) + SIMULATED * one["simulated"] for one in group["environments"]]
+        names = [marked(out.shown(one["name"]), one["simulated"]) for one in group["environments"]]
         if names:
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             out.echo(f"    {', '.join(names[:_SHOWN])}{more}")

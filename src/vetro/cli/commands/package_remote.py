@@ -17,7 +17,7 @@ from vetro.cli.name_completion import packages
 from vetro.cli.package_paths import load_packages
 from vetro.cli.package_transfer import fetch
 from vetro.cli.rows import print_one, print_rows
-from vetro.cli.summary import SIMULATED
+from vetro.cli.summary import marked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -169,8 +169,7 @@ def print_usage(found: Mapping[str, Any], output: str) -> None:
         out.print_data(found, output)
         return
     rows = [
-        ("environment", one["environment"] + SIMULATED * one["simulated"], one["version"])
-        for one in found["environments"]
+        ("environment", marked(one["environment"], one["simulated"]), one["version"]) for one in found["environments"]
     ]
     rows += [("package", p["fqn"], p["version"]) for p in found["required_by"]]
     if rows:

@@ -15,7 +15,7 @@ from vetro.cli.environments.history import planned
 from vetro.cli.environments.lifecycle import begin, discard
 from vetro.cli.environments.models import names_in, newest, own_draft
 from vetro.cli.environments.tasks import NotThere, finish
-from vetro.cli.summary import SIMULATED, addresses, servers
+from vetro.cli.summary import addresses, marked, servers
 from vetro.model.environment import Environment
 from vetro.model.header import class_of, id_of, label_of
 from vetro.model.tree import by_id, users
@@ -63,13 +63,13 @@ def _check_unused(model: Environment, chosen: Mapping[str, Any], names: Mapping[
 
 def _say_what_goes(environment: Mapping[str, Any], model: Environment, only: str | None = None) -> None:
     """Lists applications with their servers, all of them or the one with this id."""
-    mark = SIMULATED if environment.get("simulated") else ""
     for application in model.applications:
         if only is None or id_of(application) == only:
             out.note(f"- {label_of(application)}  ({class_of(application)})")
             for server in servers(application):
                 where = ", ".join(addresses(server))
-                out.note(f"    server {server.get('name')}{'  ' if where else ''}{where}{mark}")
+                told = f"    server {server.get('name')}{'  ' if where else ''}{where}"
+                out.note(marked(told, bool(environment.get("simulated"))))
 
 
 def destroy(client: Client, name: str, keep: bool, abandon: bool, sure: bool, **options: Any) -> None:
