@@ -119,7 +119,7 @@ def _table(column: Iterable[bytes], texts: bytes, start: int) -> tuple[bytes, by
 def translated(text: str | None) -> str:
     """A `Text` or an `AuthorText` in the language of the page, with those in it. Other texts stay as they are; empty
     for None."""
-    language = _language()
+    language = reader_language()
     if isinstance(text, AuthorText):
         return _of_author(text, language)
     if not isinstance(text, Text):
@@ -128,7 +128,8 @@ def translated(text: str | None) -> str:
     return str.__str__(text) if entries is None else _translated(text, entries, language)
 
 
-def _language() -> str:
+def reader_language() -> str:
+    """The language of the page, without its country: ``en``."""
     return (get_language() or "en").partition("-")[0]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
+from vetro.server.language import reader_language
 from vetro.server.notices import service
 from vetro.server.notices.kinds import KINDS, LEVELS
 from vetro.server.setup import config
@@ -69,7 +69,7 @@ def add_target(request: HttpRequest, caller: Caller) -> HttpResponse:
     settings: dict[str, Any] = {"url": given["address"], "form": given["way"], "template": given["template"]}
     if kind == "mail":
         settings = {"to": given["address"].replace(",", " ").split()}
-    language = (translation.get_language() or "en").partition("-")[0]
+    language = reader_language()
     try:
         made, secret = service.add_target(caller, given["name"], kind, settings, language)
     except ServiceError as error:

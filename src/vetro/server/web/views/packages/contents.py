@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from vetro.server.cache import RecentCache, as_text
@@ -26,6 +25,7 @@ from vetro.server.catalog.inspection.client import SECONDS, archive_limits
 from vetro.server.catalog.inspection.pool import pool
 from vetro.server.catalog.models import Package
 from vetro.server.errors import Invalid, NotFound, ServiceError, TooLarge, Unavailable
+from vetro.server.language import reader_language
 from vetro.server.web import markdown
 from vetro.yaql.errors import VetroError
 
@@ -121,7 +121,7 @@ def document(package: Package, *names: str) -> str:
 
     Of several the one in the reader's language (``README.de.md``), or else the one that names no language.
     """
-    language = _reads()
+    language = reader_language()
 
     def read() -> str:
         found = []
@@ -136,11 +136,6 @@ def document(package: Package, *names: str) -> str:
         return _files.get((names, package.digest, language), read)
     except VetroError:  # an archive that is gone or broken has no such file; other pages say what is wrong with it
         return ""
-
-
-def _reads() -> str:
-    """The reader's language: ``en``."""
-    return (get_language() or "en").partition("-")[0]
 
 
 def readme(caller: Caller, package: Package) -> SafeString:
@@ -160,7 +155,7 @@ def readme(caller: Caller, package: Package) -> SafeString:
             return format_html('<pre class="document" tabindex="0">{}</pre>', text)
         return markdown.html(answer["tokens"], lambda kind, target: _into_archive(package, kind, target), headings=2)
 
-    return _readmes.get((_reads(), package.id, package.digest), render)
+    return _readmes.get((reader_language(), package.id, package.digest), render)
 
 
 def _into_archive(package: Package, kind: str, target: str) -> str | None:

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
@@ -17,6 +16,7 @@ from vetro.server.catalog.models import Package
 from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import ServiceError
+from vetro.server.language import reader_language
 from vetro.server.web.marked_names import marked_names
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.packages import contents
@@ -120,7 +120,7 @@ def shell(caller: Caller, row: Package, tab: str) -> dict[str, Any]:
 
 def releases_of(found: Any) -> list[dict[str, Any]]:
     """What is new in which version, in the language of whoever reads it."""
-    language = (get_language() or "en").partition("-")[0]
+    language = reader_language()
 
     def said(texts: Mapping[str, str]) -> str:
         return texts.get(language) or texts.get("") or texts.get("en") or next(iter(texts.values()), "")
