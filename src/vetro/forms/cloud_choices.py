@@ -108,15 +108,17 @@ def _ended(text: str) -> str:
 
 
 def _flavors(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
-    """By size: memory, then processors, then disk."""
-    for row in sorted(
-        rows, key=lambda row: (*(_number(row.get(k)) for k in ("ram", "vcpus", "disk")), str(row["name"]))
-    ):
+    for row in sorted(rows, key=lambda row: (*by_size(row), str(row["name"]))):
         name = str(row["name"])
         label = Text("{name}: {size}", name=name, size=flavor_size(row))
         if left is not None and _exceeds(left, *(_number(row.get(key)) for key in ("vcpus", "ram", "disk"))):
             label = Text("{label} (more than the quota leaves)", label=label)
         yield Choice(name, label)
+
+
+def by_size(row: Record) -> tuple[int, ...]:
+    """What flavors are sorted by, smallest first: memory, then processors, then disk."""
+    return tuple(_number(row.get(key)) for key in ("ram", "vcpus", "disk"))
 
 
 def flavor_size(row: Record) -> Text:

@@ -7,7 +7,7 @@ answer changes is computed by its maker, which then gives a new form.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
@@ -49,6 +49,16 @@ class Choice:
     group: str | None = None
     note: str = ""
     rank: int = 0
+
+    @property
+    def noted(self) -> str:
+        """The label with what is said beside it."""
+        return f"{self.label}: {self.note}" if self.note else self.label
+
+
+def ranked(choices: Iterable[Choice]) -> list[Choice]:
+    """Choices as people see them."""
+    return sorted(choices, key=lambda choice: choice.rank)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from vetro.cli.forms.terminal import LITERAL, TerminalIO, entered
 from vetro.cli.plaindata import json_text
 from vetro.forms import passwords
 from vetro.forms.entry import read
-from vetro.forms.model import Choice, Field
+from vetro.forms.model import Choice, Field, ranked
 from vetro.forms.validation import limits_in_words
 from vetro.model.paths import ABSENT
 
@@ -151,7 +151,7 @@ class _Hidden:
 
 def ask_choice(io: TerminalIO, label: str, field: Field, choices: Sequence[Choice]) -> Any:
     """One of the choices: by number, label or value."""
-    held, choices = current(field), sorted(choices, key=lambda choice: choice.rank)
+    held, choices = current(field), ranked(choices)
     default = next((c for c in choices if c.value == held and type(c.value) is type(held)), None)
     wanted = ""
     while True:
@@ -193,8 +193,7 @@ def _list(io: TerminalIO, every: Sequence[Choice], found: Sequence[Choice], *mar
         heading = choice.group
         number = every.index(choice) + 1
         mark = "*" if any(choice is one for one in marked) else " "
-        more = (f": {choice.note}" if choice.note else "") + (" (cannot be chosen)" if choice.disabled else "")
-        io.say(f" {mark}{number:>3}  {choice.label or choice.value}{more}")
+        io.say(f" {mark}{number:>3}  {choice.noted or choice.value}{' (cannot be chosen)' if choice.disabled else ''}")
     if len(found) > LISTED:
         io.say(f"      and {len(found) - LISTED} more; /text searches")
     if every and not found:

@@ -9,7 +9,7 @@ from vetro.cli.forms.answers import Given, of_page, page_answers
 from vetro.cli.forms.input import current, explanation
 from vetro.diagnostics import Text
 from vetro.forms.entry import choice_key, shown
-from vetro.forms.model import Choice, Field, Form, Page, Section, flaw
+from vetro.forms.model import Choice, Field, Form, Page, Section, flaw, ranked
 from vetro.forms.sessions import FormFailed, FormSession, Work
 
 #: Choices that are shown of a field.
@@ -147,10 +147,9 @@ def held_text(field: Field) -> str:
 def offered(field: Field) -> list[Choice]:
     """What can be chosen."""
     picker = field.picker
-    return [*field.choices] if picker is None else [*picker.existing, *picker.types]
+    return ranked(field.choices) if picker is None else [*picker.existing, *picker.types]
 
 
 def label_of(choice: Choice) -> str:
     """What a choice is called."""
-    label = choice.label or choice_key(choice.value) or "(nothing)"
-    return f"{label}: {choice.note}" if choice.note else label
+    return choice.noted or choice_key(choice.value) or "(nothing)"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vetro.diagnostics import Text
-from vetro.forms.cloud_choices import flavor_size
+from vetro.forms.cloud_choices import by_size, flavor_size
 from vetro.forms.dynamic.attributes import Convert, anything, fold, whole
 from vetro.forms.dynamic.environment import Row
 from vetro.forms.dynamic.types.base import Resolved, sent_text
@@ -65,8 +65,10 @@ class Flavor(CloudSelect):
     def offers(self, field: Resolved, values: Mapping[str, Any], look: Look) -> Sequence[Choice]:
         limits = values.get("requirements") or {}
         rows = sorted((r for r in look.cloud("flavors") if _meets(r, limits)), key=lambda r: str(r["name"]))
-        by_size = sorted(rows, key=lambda r: (r["ram"], r["vcpus"], r["disk"]))
-        choices = [Choice(str(r["id"]), str(r["name"]), note=flavor_size(r), rank=by_size.index(r)) for r in rows]
+        sizes = sorted(map(by_size, rows))
+        choices = [
+            Choice(str(r["id"]), str(r["name"]), note=flavor_size(r), rank=sizes.index(by_size(r))) for r in rows
+        ]
         wanted = field.initial
         chosen = next((c.value for c in choices if str(wanted) in (c.value, c.label)), None)
         if chosen is None:

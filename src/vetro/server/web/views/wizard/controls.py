@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from vetro.forms import entry
 from vetro.forms.fill import ENTRIES as ENTRIES_SECTION
-from vetro.forms.model import Choice, Field, Page, Picker, Section
+from vetro.forms.model import Choice, Field, Page, Picker, Section, ranked
 from vetro.forms.passwords import can_be_made
 from vetro.model.header import header_of, label_of, label_of_type
 from vetro.model.paths import pointer
@@ -119,16 +119,16 @@ class _Maker:
         key = entry.choice_key if self._plain else _as_json
         value = _value(item)
         chosen = None if value is None else key(value)
-        ranked = sorted(item.choices, key=lambda choice: choice.rank)
-        rows = [(choice, key(choice.value)) for choice in ranked]
-        listed = [Option(text, _noted(c), text == chosen, c.disabled) for c, text in rows]
+        shown = ranked(item.choices)
+        rows = [(choice, key(choice.value)) for choice in shown]
+        listed = [Option(text, c.noted, text == chosen, c.disabled) for c, text in rows]
         first: list[Option] = []
         if not self._plain and (item.nullable or chosen is None):
             first = [Option("", _("Not set") if item.nullable else _("Choose…"), chosen is None)]
         if chosen and not any(option.selected for option in listed):
             first.append(Option(chosen, str(value), True))
         made.template = "select"
-        made.options = [(None, first), *_grouped(ranked, listed)]
+        made.options = [(None, first), *_grouped(shown, listed)]
         if len(listed) > SEARCHED:
             made.search = "choices"
 
@@ -278,10 +278,6 @@ def _said(item: Field) -> str:
     if header_of(value) is not None:
         return label_of(value)
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _noted(choice: Choice) -> str:
-    return f"{choice.label}: {choice.note}" if choice.note else choice.label
 
 
 def _grouped(choices: Sequence[Choice], options: Sequence[Option]) -> list[tuple[str | None, Sequence[Option]]]:
