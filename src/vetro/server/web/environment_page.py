@@ -5,10 +5,11 @@ Secrets are concealed here, before anything reaches a template.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from vetro.clouds.errors import CloudError
@@ -164,10 +165,12 @@ class EnvironmentPage:
         return packages.uses(self.id, "io.vetro")
 
     @cached_property
-    def powered(self) -> frozenset[str]:
-        """Ids of the components that have servers of their own."""
-        waves = machines(self.deployed) if self.found.version else ()
-        return frozenset(machine.component for wave in waves for machine in wave)
+    def server_names(self) -> Mapping[str, Sequence[str]]:
+        """Names of the servers of components that have some of their own, by the component's id."""
+        names: dict[str, list[str]] = {}
+        for machine in chain.from_iterable(machines(self.deployed) if self.found.version else ()):
+            names.setdefault(machine.component, []).append(machine.name)
+        return names
 
     @cached_property
     def offers(self) -> dict[str, newer_versions.Offer]:
@@ -211,7 +214,7 @@ class EnvironmentPage:
             "draft": self.session if self.session is not None and self.session.id != self.found.session_id else None,
             "may_change": allows(self.caller, "update_environment"),
             "may_delete": allows(self.caller, "delete_environment"),
-            "may_power": self.may_power and bool(self.powered),
+            "may_power": self.may_power and bool(self.server_names),
             "may_report": allows(self.caller, "report_environment"),
             "may_read_logs": allows(self.caller, "read_server_logs"),
             "missed": self.missed if not self.found.busy else [],

@@ -27,7 +27,6 @@ from vetro.server.environments import (
 from vetro.server.environments import description as changing
 from vetro.server.environments.addresses import of_component
 from vetro.server.environments.models import Session
-from vetro.server.environments.power_steps import machines
 from vetro.server.errors import ServiceError
 from vetro.server.ids import new_id
 from vetro.server.tasks.models import Report, Task
@@ -76,7 +75,7 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
         if action["enabled"]:
             actions.setdefault(tops.get(action["object_id"], ""), []).append(action)
     logos = logos_of(env_page.caller, {class_of(item) for item in [*env_page.services, *env_page.removed]})
-    powered = env_page.powered if env_page.may_power else ()
+    powered = env_page.server_names if env_page.may_power else ()
     health = {one.id: one.told for one in env_page.components_health} if not env_page.found.busy else {}
     listed = []
     gone = {id_of(item) for item in env_page.removed}
@@ -245,13 +244,14 @@ def delete(request: HttpRequest, caller: Caller, environment: str) -> HttpRespon
     """Destroys what was deployed and then the environment; or forgets it. Says before what that means."""
     env_page = open_page(caller, environment)
     existing = applications_of(env_page.deployed) if env_page.found.version else []
-    servers: dict[str, list[str]] = {}
-    for machine in (machine for wave in machines(env_page.deployed) for machine in wave) if existing else ():
-        servers.setdefault(machine.component, []).append(machine.name)
     context = env_page.shell(
         "",
         existing=[
-            {"name": label_of(i), "type": label_of_type(type_of(i)), "servers": servers.get(str(id_of(i)), [])}
+            {
+                "name": label_of(i),
+                "type": label_of_type(type_of(i)),
+                "servers": env_page.server_names.get(str(id_of(i)), ()),
+            }
             for i in existing
         ],
     )
