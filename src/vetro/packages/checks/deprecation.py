@@ -5,7 +5,7 @@ The author's own package may use it: it is there for those who use it still.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vetro.diagnostics import WARNING, Diagnostic, Text
@@ -16,7 +16,7 @@ from vetro.yaql import ast
 
 def deprecated_class(kind: Any, used: Any, place: d.Position) -> Iterator[Diagnostic]:
     """The finding where the file of ``kind`` names the class ``used``."""
-    told = None if used.package is kind.package else deprecation(used, used.decl.meta)
+    told = _told(kind, used, used.decl.meta)
     if told is not None:
         yield _found(Text("class {name} is deprecated: {why}", name=used.name, why=told.text), told, place)
 
@@ -38,7 +38,7 @@ def deprecated_members(kind: Any) -> Iterator[Diagnostic]:
                 yield from _of_property(kind, ancestor, theirs, prop.position)
         for name, method in kind.decl.methods.items():
             above = ancestor.decl.methods.get(name)
-            told = None if above is None or ancestor.package is kind.package else deprecation(ancestor, above.meta)
+            told = None if above is None else _told(kind, ancestor, above.meta)
             if told is not None:
                 text = Text("method '{name}' of {of} is deprecated: {why}", name=name, of=ancestor.name, why=told.text)
                 yield _found(text, told, method.position)
@@ -58,8 +58,13 @@ def new_pairs(call: ast.Call) -> Iterator[tuple[str, ast.Node]]:
             yield item.key.value, item.key
 
 
+def _told(kind: Any, of: Any, metas: Sequence[d.MetaDecl]) -> Deprecation | None:
+    """What the author of the class ``of`` says to ``kind`` of another package."""
+    return None if of.package is kind.package else deprecation(of, metas)
+
+
 def _of_property(kind: Any, of: Any, declared: d.PropertyDecl, place: d.Position) -> Iterator[Diagnostic]:
-    told = None if of.package is kind.package else deprecation(of, declared.meta)
+    told = _told(kind, of, declared.meta)
     if told is not None:
         text = Text("property '{name}' of {of} is deprecated: {why}", name=declared.name, of=of.name, why=told.text)
         yield _found(text, told, place)
