@@ -61,8 +61,8 @@ def add(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
         rows = rows.filter(name__icontains=words)
     listed = list(rows.order_by("-updated").values("id", "name", "updated")[: _MOST + 1])
     shown = dict(marked_names((row["id"], row["name"]) for row in listed))
-    for row_of in listed:
-        row_of["name"] = shown[row_of["id"]]
+    for one in listed:
+        one["name"] = shown[one["id"]]
     context = {
         "package": row,
         "shown": of_packages(caller, [row])[0],

@@ -21,6 +21,7 @@ from vetro.server.errors import NotFound
 from vetro.server.language import translator
 from vetro.server.quotas.service import project_named
 from vetro.server.requests.streams import text_stream
+from vetro.server.web import value_words
 from vetro.server.web.page import page, render
 from vetro.server.web.views.people.changes import AT_ONCE
 
@@ -107,7 +108,7 @@ def _shown(row: AuditRecord, names: dict[str, str]) -> dict[str, Any]:
 def _plain(value: Any) -> str:
     """A value in words; ids and digests, which nobody reads, only as far as one tells them apart."""
     if isinstance(value, bool):
-        return _("yes") if value else _("no")
+        return value_words.of_value(value)
     text = ", ".join(map(_plain, value)) if isinstance(value, list) else "" if value is None else str(value)
     return f"{text[:12]}…" if _DIGEST.fullmatch(text) else text
 
