@@ -5,14 +5,13 @@ In a fresh clone each process of a run would do it for itself, at the same time 
 
 from __future__ import annotations
 
-import ast
 import os
 import py_compile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from _pytest.assertion.rewrite import PYC_TAIL, _read_pyc, _write_pyc_fp, get_cache_dir, rewrite_asserts
+from _pytest.assertion.rewrite import PYC_TAIL, _read_pyc, _rewrite_test, _write_pyc_fp, get_cache_dir
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,14 +35,10 @@ def compile_file(path: Path) -> None:
     kept = compiled_by_pytest(path)
     if _read_pyc(path, kept) is not None:
         return
-    state = path.stat()
-    source = path.read_bytes()
     try:
-        tree = ast.parse(source, filename=str(path))
+        state, code = _rewrite_test(path, None)  # without settings: only a hook that nobody has here asks them
     except SyntaxError:
         return
-    rewrite_asserts(tree, source, str(path), None)
-    code = compile(tree, str(path), "exec", dont_inherit=True)
     kept.parent.mkdir(exist_ok=True)
     draft = kept.with_name(f"{kept.name}.{os.getpid()}")
     with open(draft, "wb") as out:
