@@ -17,7 +17,7 @@ from typing import Any
 from django.conf import settings
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.conftest import chromium_path
+from tests.browser.conftest import Running, chromium_path, new_context
 from tests.browser.kit import ROOT
 from tests.browser.kit_applications import ANSWERS, LONG, PASSWORD, Form, await_end, begin, publish, remove, review
 from tests.browser.kit_real import running_on_servers
@@ -59,12 +59,10 @@ _WEBP = """async (data) => {
 class Studio:
     """A browser in which somebody is signed in, and where its pictures go."""
 
-    def __init__(self, browser: Any, url: str, session: str) -> None:
-        given = {"base_url": url, "locale": "en-GB", "timezone_id": "UTC", "reduced_motion": "reduce"}
-        self.context = browser.new_context(viewport=_SIZE, color_scheme="light", **given)
+    def __init__(self, browser: Any, service: Running) -> None:
+        look = {"viewport": _SIZE, "color_scheme": "light", "reduced_motion": "reduce"}
+        self.context = new_context(browser, service, "root", **look)
         self.context.set_default_timeout(120_000)
-        cookie = {"name": "vetro_session", "value": session, "url": url, "httpOnly": True}
-        self.context.add_cookies([cookie])
         self.page = self.context.new_page()
         self._blank = browser.new_context().new_page()
         #: What is too large.
@@ -118,7 +116,7 @@ def _studio(wanted: set[str]) -> Iterator[tuple[Studio, dict[str, str]]]:
         flags = ["--no-sandbox", "--disable-gpu"]
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=flags)
         try:
-            yield Studio(browser, service.url, service.session("root")), ids
+            yield Studio(browser, service), ids
         finally:
             browser.close()
 
