@@ -169,7 +169,8 @@ def _keep_rest(studio: Studio, environment: str, name: str, wanted: bool) -> str
     address = str(component.locator("[data-copy]").first.get_attribute("data-copy"))
     if not wanted:
         return address
-    expect(component.locator("[data-health=running]")).to_be_visible(timeout=LONG)
+    for one in page.locator("article.component").all():  # of those beside it, too
+        expect(one.locator("[data-health=running]")).to_be_visible(timeout=LONG)
     component.get_by_role("button", name="Actions").click()
     studio.keep(page, name, "2-environment")
     if name not in _SITES:
