@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,17 @@ def test_one_holds_it(tmp_path: Path) -> None:
         pass
     with file_lock.exclusive(path, wait=False):
         assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_lock_that_is_taken_is_that_of_whoever_has_its_descriptor(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    mine = file_lock.take(path)
+    theirs = os.dup(mine)
+    os.close(mine)
+    with pytest.raises(BlockingIOError):
+        file_lock.take(path, wait=False)
+    os.close(theirs)
+    os.close(file_lock.take(path, wait=False))
 
 
 def test_a_killed_process_holds_none(tmp_path: Path) -> None:

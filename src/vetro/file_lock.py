@@ -16,9 +16,20 @@ def exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
     Raises BlockingIOError where another process or thread holds it and this one does not ``wait``; OSError where the
     file cannot be made.
     """
-    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    file = take(path, wait=wait)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(file)
+
+
+def take(path: Path, *, wait: bool = True) -> int:
+    """Takes the lock of a file until the descriptor that is returned is closed, here and in every process that got a
+    copy of it, or they end. Raises as `exclusive` does."""
+    file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(file)
+        raise
+    return file

@@ -7,7 +7,6 @@ store is noticed within `POLL` seconds.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import resource
@@ -19,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from vetro import file_lock
 from vetro.agent.errors import ChannelClosed, ChannelStoreError
 from vetro.agent.limits import MOST_HELD
 from vetro.agent.peer import Peer, Refused
@@ -148,13 +148,10 @@ class Hub:
         return [peer for peers in self._peers.values() for peer in peers]
 
     def _take_lock(self) -> bool:
-        lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
+            self._lock = file_lock.take(self._lock_path, wait=False)
+        except BlockingIOError:
             return False
-        self._lock = lock
         self._all = True
         return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import pwd
@@ -15,6 +14,7 @@ from typing import Any
 
 import click
 
+from vetro import file_lock
 from vetro.agent.build import build_agent
 from vetro.cli import output as out
 from vetro.clouds import kinds
@@ -123,10 +123,9 @@ def _directory(path: Path) -> Path:
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     _roots(path)
     path.chmod(0o700)  # who made it for a container lets others read
-    lock = os.open(path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends
-    except OSError:
+        file_lock.take(path / "lock", wait=False)  # held until this process ends
+    except BlockingIOError:
         raise HelperUnusable(f"another cloud helper works in {path}") from None
     return path
 

@@ -6,7 +6,6 @@ gone, and what it leaves when it is killed is removed by the next one.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from vetro import file_lock
 from vetro.clouds.drivers import spec_files
 from vetro.clouds.drivers.errors import ImageBusy, ImageMissing
 from vetro.clouds.errors import CloudError
@@ -123,13 +123,10 @@ class Builds:
     def _lock(self) -> int | None:
         """The lock of whoever builds; None where it is held."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o711)
-        lock = os.open(self._folder / ".building", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file_lock.take(self._folder / ".building", wait=False)
         except BlockingIOError:
-            os.close(lock)
             return None
-        return lock
 
 
 def build_of(data: Mapping[str, Any] | None) -> Build | None:
