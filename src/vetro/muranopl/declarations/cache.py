@@ -54,18 +54,18 @@ class _Package:
         self._news = False
 
     def source(self, name: str, file: str, digest: str, read: Callable[[], SourceFile]) -> SourceFile:
-        places = f"/{file}", name
-        for place in places:
-            if (found := self._decoded.get((place, digest))) is not None:
-                return found
-        place, data = next(((p, e[1]) for p in places if (e := self._entry.get(p)) and e[0] == digest), ("", b""))
-        if place:
-            known = storage.decode(marshal.loads(data), file, digest, read)
-        else:
-            known = read()
-            place = places[known.nameless]
-            self._entry[place] = digest, marshal.dumps(storage.encode(known))
-            self._news = True
+        shared = f"/{file}"
+        for place in (shared, name):
+            if (known := self._decoded.get((place, digest))) is not None:
+                return known
+            stored = self._entry.get(place)
+            if stored is not None and stored[0] == digest:
+                known = self._decoded[place, digest] = storage.decode(marshal.loads(stored[1]), file, digest, read)
+                return known
+        known = read()
+        place = name if known.nameless else shared
+        self._entry[place] = digest, marshal.dumps(storage.encode(known))
+        self._news = True
         self._decoded[place, digest] = known
         return known
 

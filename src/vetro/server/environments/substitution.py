@@ -90,8 +90,10 @@ def substituted(caller: Caller, found: queries.Found, session: Session | None) -
 
 
 def migrate(caller: Caller, environment_id: str, session_id: str) -> bool:
-    """Puts the steps that are due into the draft of a session; whether there were some. Raises what `migrate_draft`
-    does."""
+    """Puts the steps that are due into the draft of a session; whether there were some.
+
+    Raises what `migrate_draft` raises.
+    """
     found = queries.get(caller, environment_id, model=True)
     return migrate_draft(caller, found, Session.objects.filter(id=session_id, environment_id=environment_id).first())
 

@@ -91,7 +91,8 @@ def required(caller: Caller, found: queries.Found, session: Session | None) -> b
     """Whether an author allows a deployment only with a way back: that of a class whose objects become those of another
     version, by an upgrade, or since the environment's packages were exchanged. Asks packages where that may be so.
 
-    ``found``: with its model."""
+    ``found``: with its model.
+    """
     upgrade = session.upgrade if session is not None else None
     if upgrade is not None:
         return bool((upgrade.get("report") or {}).get("guard"))
