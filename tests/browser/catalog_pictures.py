@@ -18,7 +18,7 @@ from django.conf import settings
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.conftest import Running, chromium_path, new_context
-from tests.browser.kit import ROOT
+from tests.browser.kit import ROOT, painted
 from tests.browser.kit_applications import ANSWERS, LONG, PASSWORD, Form, await_end, begin, publish, remove, review
 from tests.browser.kit_real import running_on_servers
 from tests.support.servers import real_servers, warm_images
@@ -71,7 +71,7 @@ class Studio:
     def keep(self, page: Any, name: str, title: str) -> None:
         """Keeps how a page looks as a picture of an application; refuses one with a password in it."""
         assert PASSWORD not in page.locator("body").inner_text()
-        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        painted(page)
         shot = page.screenshot(animations="disabled")
         data = base64.b64decode(self._blank.evaluate(_WEBP, base64.b64encode(shot).decode()))
         path = applications()[name][-1] / "screenshots" / f"{title}.webp"

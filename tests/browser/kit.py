@@ -50,6 +50,11 @@ def wider_than_the_window(page: Any) -> list[str]:
     return found
 
 
+def painted(page: Any) -> None:
+    """Waits until what a page shows is drawn: the canvas of a picture and fading colours are done after two frames."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def picture(page: Any, name: str) -> None:
     """Keeps how the page looks, from its top to its end."""
     PICTURES.mkdir(parents=True, exist_ok=True)
@@ -67,8 +72,7 @@ def examined(page: Any, name: str) -> list[str]:
         page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            # The canvas of a picture and fading colours are done after two frames.
-            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            painted(page)
             if EVERYTHING:
                 picture(page, f"{name}-{width}-{scheme}")
             # Both schemes differ in colours only, and colours do not depend on the width.

@@ -16,7 +16,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from tests.browser import catalog_pictures
 from tests.browser.conftest import chromium_path
-from tests.browser.kit import ROOT
+from tests.browser.kit import ROOT, painted
 from tests.server.servekit import Service
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -117,7 +117,7 @@ def _fill_in(page: Any) -> None:
 
 def _keep(page: Any, name: str) -> None:
     page.evaluate("scrollTo(0, 0)")
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    painted(page)
     page.screenshot(path=str(FOLDER / f"{name}.png"), animations="disabled")
 
 

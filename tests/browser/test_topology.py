@@ -6,6 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests.browser.kit import painted
 from tests.support.waiting import until
 
 _OUTSIDE = """() => {
@@ -30,7 +31,7 @@ def test_it_fits_until_somebody_looks_closer(filled: dict[str, str], page_for: A
     page.get_by_role("button", name="Closer").click()
     closer = page.evaluate(_ZOOM)
     page.set_viewport_size({"width": 390, "height": 844})
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    painted(page)
     assert page.evaluate(_ZOOM) == closer
     page.get_by_role("button", name="All").click()
     assert not page.evaluate(_OUTSIDE)
