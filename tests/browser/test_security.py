@@ -77,13 +77,14 @@ def wild(service: Any) -> str:
     api("POST", "/v2/packages", raw=evil_package())
     made = api("POST", "/v2/environments", {"name": EVIL, "description": EVIL})["id"]
     session = api("POST", f"/v2/environments/{made}/sessions")["id"]
-    model = {"?": {"type": "test.evil.Shop", "id": f"{made}-0", "name": EVIL}, "title": EVIL, "password": CANARY}
+    header = {"type": "test.evil.Shop", "id": f"{made}-0", "name": EVIL}
+    model = {"?": header, "title": EVIL, "password": CANARY}
     api("POST", f"/v2/sessions/{session}/components", {**model, "warn": True})
     task = api("POST", f"/v2/sessions/{session}/deploy")["id"]
     until(lambda: api("GET", f"/v2/tasks/{task}")["state"] in ("done", "failed"))
     assert api("GET", f"/v2/tasks/{task}")["state"] == "done"
     session = api("POST", f"/v2/environments/{made}/sessions")["id"]
-    other = {**model, "?": {**model["?"], "id": f"{made}-1"}, "password": f"{CANARY}-of-the-draft"}
+    other = {**model, "?": {**header, "id": f"{made}-1"}, "password": f"{CANARY}-of-the-draft"}
     api("POST", f"/v2/sessions/{session}/components", other)
     api("POST", "/v2/templates", {"name": EVIL, "description": EVIL, "services": [other]})
     api("POST", "/v2/tokens", {"name": EVIL})

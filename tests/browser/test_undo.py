@@ -17,8 +17,13 @@ barge = partial(ferry, name="Barge")
 
 @pytest.mark.campaign
 def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any, page_for: Any) -> None:
-    page, questions = page_for("ann"), []
-    page.on("dialog", lambda dialog: (questions.append(dialog.message), dialog.accept()))
+    page, questions = page_for("ann"), list[str]()
+
+    def answer(dialog: Any) -> None:
+        questions.append(dialog.message)
+        dialog.accept()
+
+    page.on("dialog", answer)
     service.api("ann", "POST", "/v2/packages", raw=barge("1.0.0", "quay: {Contract: $.int().notNull(), Default: 1}"))
     made = service.api("ann", "POST", "/v2/environments", {"name": "strait"})["id"]
     session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]

@@ -34,7 +34,7 @@ def ask(hosts: str | Sequence[str], user: str, password: str, query: str, patien
     while True:
         try:
             with connect(hosts, user, password) as connection:
-                done = connection.execute(query)  # type: ignore[call-overload]
+                done = connection.execute(query)
                 return done.fetchall() if done.description else None
         except psycopg.OperationalError as error:
             if time.monotonic() > end or "authentication failed" in str(error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from io import BufferedRWPair
 
 
 class Refused(Exception):
@@ -28,7 +29,7 @@ def ask(host: str, password: str, *words: str, patience: float = 20) -> str | in
             time.sleep(0.1)
 
 
-def _answer(line: bytes, file: object) -> str | int | None:
+def _answer(line: bytes, file: BufferedRWPair) -> str | int | None:
     kind, rest = line[:1], line[1:].strip().decode()
     if not line:
         raise OSError("closed")
@@ -37,5 +38,5 @@ def _answer(line: bytes, file: object) -> str | int | None:
     if kind == b":":
         return int(rest)
     if kind == b"$":
-        return None if rest == "-1" else file.read(int(rest) + 2)[:-2].decode()  # type: ignore[attr-defined, no-any-return]
+        return None if rest == "-1" else file.read(int(rest) + 2)[:-2].decode()
     return rest

@@ -334,8 +334,13 @@ def test_files_of_the_configuration_are_secret_from_the_first_moment(
     (tmp_path / "role.conf.new").symlink_to(tmp_path / "elsewhere")
     opened: list[int] = []
     known = os.open
+
+    def open_file(path: str, flags: int, mode: int) -> int:
+        opened.append(mode)
+        return known(path, flags, mode)
+
     with monkeypatch.context() as patched:
-        patched.setattr(os, "open", lambda *words: opened.append(words[2]) or known(*words))
+        patched.setattr(os, "open", open_file)
         assert module.put(str(path), "password\n") and not module.put(str(path), "password\n")
     assert opened == [0o600] and not (tmp_path / "elsewhere").exists()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640 and path.stat().st_uid == 0

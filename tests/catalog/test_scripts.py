@@ -145,11 +145,12 @@ def test_where_an_archive_is_unpacked_is_for_root_alone(site: Site, monkeypatch:
     site.save()
     seen: list[int] = []
     known = tarfile.TarFile.extractall
-    monkeypatch.setattr(
-        tarfile.TarFile,
-        "extractall",
-        lambda self, path, members: (seen.append(os.stat(path).st_mode & 0o777), known(self, path, members)),
-    )
+
+    def extract_all(self: tarfile.TarFile, path: Path, members: Any) -> None:
+        seen.append(os.stat(path).st_mode & 0o777)
+        known(self, path, members)
+
+    monkeypatch.setattr(tarfile.TarFile, "extractall", extract_all)
     site.work.mkdir(mode=0o777)
     site.restore()
     assert seen == [0o700]

@@ -50,13 +50,13 @@ class Author(Browser):
         """A post; its address."""
         body = json.dumps({"title": title, "content": text, "status": "publish"}).encode()
         kind = {"Content_Type": "application/json", "X_WP_Nonce": self.nonce}
-        return str(json.loads(self.open(f"{self.url}wp-json/wp/v2/posts", data=body, **kind))["link"])
+        return str(json.loads(self.open(f"{self.url}wp-json/wp/v2/posts", None, body, **kind))["link"])
 
     def upload(self, name: str, data: bytes) -> str:
         """A picture; its address."""
         kind = {"Content_Type": "image/png", "X_WP_Nonce": self.nonce}
         kind["Content_Disposition"] = f"attachment; filename={name}"
-        return str(json.loads(self.open(f"{self.url}wp-json/wp/v2/media", data=data, **kind))["source_url"])
+        return str(json.loads(self.open(f"{self.url}wp-json/wp/v2/media", None, data, **kind))["source_url"])
 
 
 def checksum(*addresses: str) -> str:

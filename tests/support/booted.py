@@ -66,7 +66,8 @@ class Booted:
 
     def boot(self) -> None:
         """Boots it, and waits until its units were started."""
-        places = {str(Path(path).resolve()) for path in (ROOT, sys.prefix, *sys.path) if path and Path(path).is_dir()}
+        known = (str(ROOT), sys.prefix, *sys.path)
+        places = {str(Path(path).resolve()) for path in known if path and Path(path).is_dir()}
         code = [f"--bind-ro={path}" for path in sorted(places) if not path.startswith("/usr/")]
         argv = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-users=no", "--private-network",
                 "--capability=all", "--system-call-filter=@known", "--console=pipe", "--kill-signal=SIGRTMIN+3",

@@ -36,7 +36,7 @@ def compile_file(path: Path) -> None:
     if _read_pyc(path, kept) is not None:
         return
     try:
-        state, code = _rewrite_test(path, None)  # without settings: only a hook that nobody has here asks them
+        state, code = _rewrite_test(path, None)  # type: ignore[arg-type]  # only a hook that nobody has here asks for settings
     except SyntaxError:
         return
     kept.parent.mkdir(exist_ok=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.support.servers import network, server
 from vetro.clouds import kinds
 from vetro.clouds.drivers.specs import ConfigSpec
+from vetro.clouds.drivers.values import Id, Name
 from vetro.clouds.images.build import import_archive
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Place
@@ -79,7 +80,7 @@ def main(folder: Path, archive: Path) -> None:
         seen["active"] = sh("systemctl is-active www; systemctl stop www; systemctl is-active www")
         seen["stopped"] = not fetched()
         seen["config"] = driver.configure(
-            "server-1", ConfigSpec("c", "c", "script", "echo $a; exit 2", {"a": "b"})
+            "server-1", ConfigSpec(Id("c"), Name("c"), Name("script"), "echo $a; exit 2", {"a": "b"})
         ).code
         driver.put_file("server-1", "/srv/file", b"data", 0o640)
         seen["file"] = driver.get_file("server-1", "/srv/file").decode()

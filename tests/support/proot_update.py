@@ -115,7 +115,7 @@ class World:
 
 def main(folder: Path) -> None:
     """Does it all."""
-    world, seen = World(folder), {}
+    world, seen = World(folder), dict[str, Any]()
     server = {"image": "debian-12-murano", "flavor": "m1.small", "name": "front"}
     answers = ["title=small", *(f"instance.{name}={value}" for name, value in server.items())]
     given = [word for answer in answers for word in ("--set", answer)]

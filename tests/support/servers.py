@@ -8,12 +8,14 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 import pytest
 
 from tests.support.needs import need
 from vetro.clouds.drivers.specs import NetworkSpec, NicSpec, ServerSpec, SubnetSpec
+from vetro.clouds.drivers.values import Id, Mac, Name
 from vetro.clouds.images.build import build
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Owner
@@ -86,24 +88,26 @@ def network(
     leased: bool = True,
 ) -> NetworkSpec:
     """A network with one subnet, which this machine may reach."""
-    subnet = SubnetSpec(f"sub-{id}", f"{block}.0/24", f"{block}.1", leased=leased)
-    return NetworkSpec(id, id, [subnet], router=router, uplink=uplink, project=project)
+    subnet = SubnetSpec(Id(f"sub-{id}"), IPv4Network(f"{block}.0/24"), IPv4Address(f"{block}.1"), leased=leased)
+    behind = None if router is None else Id(router)
+    return NetworkSpec(Id(id), Name(id), [subnet], router=behind, uplink=uplink, project=Name(project))
 
 
 def pool(cidr: str) -> NetworkSpec:
     """A pool of floating addresses."""
-    return NetworkSpec("pool", "pool", [SubnetSpec("sub-pool", cidr)], external=True, project="admin")
+    subnet = SubnetSpec(Id("sub-pool"), IPv4Network(cidr))
+    return NetworkSpec(Id("pool"), Name("pool"), [subnet], external=True, project=Name("admin"))
 
 
 def server(number: int, block: str, net: str = "net", **more: object) -> ServerSpec:
     """A small server with one interface, whose address ends with its number + 10."""
     nic = NicSpec(
-        f"port-{net}-{number}",
-        net,
-        f"02:00:00:00:{len(net):02x}:{number:02x}",
-        f"{block}.{number + 10}",
+        Id(f"port-{net}-{number}"),
+        Id(net),
+        Mac(f"02:00:00:00:{len(net):02x}:{number:02x}"),
+        IPv4Address(f"{block}.{number + 10}"),
         24,
-        f"{block}.1",
+        IPv4Address(f"{block}.1"),
     )
     facts: dict[str, object] = {
         "id": f"server-{number}",
