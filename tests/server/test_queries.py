@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog.models import Category
-from vetro.server.queries import NOW, fetch, insert, time_value, write
+from vetro.server.queries import NOW, fetch, fetch_in_parts, insert, time_value, write
 
 pytestmark = pytest.mark.django_db
 
@@ -26,6 +26,21 @@ def test_rows_are_as_django_has_them() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT created, name FROM catalog_category WHERE id = 'c1'")
         assert ours == cursor.fetchall()
+
+
+def test_rows_come_in_parts() -> None:
+    for number in range(5):
+        insert("catalog_category", {"id": f"c{number}", "name": f"50% {number}", "created": NOW, "updated": NOW})
+    statement = "SELECT name FROM catalog_category WHERE name LIKE '50%%' AND id < %s ORDER BY id"
+    every = [(f"50% {number}",) for number in range(5)]
+    for most, sizes in ((1, [1] * 5), (2, [2, 2, 1]), (4, [4, 1]), (5, [5]), (9, [5])):
+        parts = [*fetch_in_parts(statement, ["d"], most)]
+        assert [row for part in parts for row in part] == every and [len(part) for part in parts] == sizes
+    assert [*fetch_in_parts(statement, ["a"], 2)] == []
+    with CaptureQueriesContext(connection):  # Django's own cursors
+        assert [len(part) for part in fetch_in_parts(statement, ["d"], 2)] == [2, 2, 1]
+    with pytest.raises((OperationalError, ProgrammingError)), transaction.atomic():
+        [*fetch_in_parts("SELECT nothing FROM catalog_category")]
 
 
 def test_times_compare_in_any_zone() -> None:

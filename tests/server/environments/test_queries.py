@@ -21,8 +21,8 @@ def env(ann: Any) -> str:
 def status(person: Any, env: str) -> str:
     found = queries.get(person.caller, env)
     (listed,) = queries.of_project(person.caller.project_id)
-    (whole,) = search.whole(person.caller.project_id)
-    assert listed.status == whole["status"] == found.status
+    ((whole,),) = search.whole(person.caller.project_id)
+    assert listed.status == whole[-1] == found.status
     assert [status for status in search.STATUSES if search.count(found.project_id, status=status)] == [found.status]
     return found.status
 

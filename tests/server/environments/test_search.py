@@ -85,10 +85,27 @@ def test_the_whole_list_is_as_each_is_described(ann: Any, eve: Any, made: dict[s
         "Shop": "deploy failure", "apple 100%": "deploy failure", "öl_shop": "ready", "zoo": "pending",
     }  # fmt: skip
     assert names(ann, status="deploy failure") == ["Shop"] and names(ann, status="ready") == ["apple 100%", "öl_shop"]
-    assert listing.whole(project) == each and len(each) == len(made)
+    answered = ann.get("/v1/environments").json()["environments"]
+    assert answered == each and len(each) == len(made)
+    assert [list(row) for row in answered] == [list(row) for row in each]
     assert [row["created"] for row in each if row["name"] == "zoo"] == ["2026-01-02T03:04:05"]
-    assert len(listing.whole(None)) == len(made) + 1
-    assert listing.whole("\0") == [] == listing.whole("nobody")
+    assert sum(map(len, listing.whole(None))) == len(made) + 1
+    assert [*listing.whole("\0")] == [] == [*listing.whole("nobody")]
+
+
+def test_the_whole_list_tells_what_tasks_and_procedures_do(ann: Any, made: dict[str, str]) -> None:
+    for name, kind, state in (
+        ("Shop", "destroy", "queued"), ("apple 100%", "plan", "running"), ("zoo", "deploy", "done"),
+    ):  # fmt: skip
+        task = Task.objects.create(
+            project_id="p", user_id="u", environment_id=made[name], kind=kind, state=state, spec={}
+        )
+        Environment.objects.filter(id=made[name]).update(task_id=task.id, failure="deploy failure")
+    Environment.objects.filter(id=made["öl_shop"]).update(procedure_id="p", failure="deploy failure")
+    ((*rows,),) = listing.whole(ann.caller.project_id)
+    assert {name: status for _, name, *_, status in rows} == {
+        "Shop": "deleting", "apple 100%": "deploying", "öl_shop": "deploying", "zoo": "deploy failure",
+    }  # fmt: skip
 
 
 def test_two_statements_however_many_there_are(ann: Any, made: dict[str, str]) -> None:

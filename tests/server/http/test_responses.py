@@ -16,7 +16,8 @@ import pytest
 
 from tests.server.servekit import Service
 from vetro.server.http import responses
-from vetro.server.http.responses import PART, Answers
+from vetro.server.http.responses import Answers
+from vetro.server.requests.collected import PART, Collected, collected
 
 pytestmark = pytest.mark.attack("bodies", "slow-reader")
 
@@ -78,6 +79,20 @@ def test_an_answer_arrives_whole_with_its_length() -> None:
         assert (client.sent[-1]["body"], "more_body" in client.sent[-1]) == (b"", False)
 
     run(act, 1)
+
+
+def test_an_answer_from_a_file_arrives_whole_and_is_gone() -> None:
+    async def sent() -> None:
+        data, client = collected(b"x" * 1000 for _ in range(400)), Client(100)
+        assert isinstance(data, Collected)
+        await Answers().send(client.send, head(), data, "project a")
+        assert client.body == b"x" * 400_000
+        assert client.sent[0]["headers"] == [(b"Content-Length", b"400000")]
+        assert max(len(message.get("body", b"")) for message in client.sent) == PART
+        with pytest.raises(ValueError, match="closed"):
+            next(iter(data))
+
+    asyncio.run(sent())
 
 
 def test_who_does_not_read_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ shown. Letters are compared without their case as the database knows it; SQLite 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.db import connections
@@ -14,7 +14,7 @@ from django.db import connections
 from vetro.server.environments import queries
 from vetro.server.environments.limits import known_id
 from vetro.server.environments.queries import Found
-from vetro.server.queries import fetch, on_sqlite
+from vetro.server.queries import fetch, fetch_in_parts, on_sqlite
 
 #: Statuses that there are (`queries`).
 STATUSES: Final = (
@@ -23,8 +23,19 @@ STATUSES: Final = (
 
 _LAST_TASK = " LEFT JOIN dispatch_task l ON l.id = e.task_id"
 _LATEST_ON_SQLITE = "MAX(e.updated, COALESCE(l.started, e.updated), COALESCE(l.finished, e.updated))"
-_STAMP = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS')"""
 _LATEST = "GREATEST(e.updated, l.started, l.finished)"
+
+#: Id, name, project, version, description, when it was created and last changed (``YYYY-MM-DD HH:MM:SS`` and more), and
+#: the status as /v1 has it.
+Listed = tuple[str, str, str, int, str, str, str, str]
+_WHOLE = (
+    "SELECT e.id, e.name, e.project_id, e.version, e.description_text, (e.created AT TIME ZONE 'UTC')::text,"
+    f" (e.updated AT TIME ZONE 'UTC')::text, {queries.V1_STATUS} FROM environments_environment e"
+)
+_WHOLE_ON_SQLITE = (
+    "SELECT e.id, e.name, e.project_id, e.version, e.description_text, e.created || '', e.updated || '',"
+    f" {queries.V1_STATUS_ON_SQLITE} FROM environments_environment e"
+)
 
 
 def part(
@@ -54,21 +65,15 @@ def part(
     return [found[id] for id in ids if id in found]  # one may just have been removed
 
 
-def whole(project_id: str | None) -> list[dict[str, Any]]:
-    """All environments of a project (None: of all), by name, as lists of the v1 API show them.
+def whole(project_id: str | None) -> Iterator[list[Listed]]:
+    """All environments of a project (None: of all), by name, some at a time: they may be many.
 
-    They may be many, and most of what each costs is its times: the database writes them as the API does (`stamp`).
+    So the database looks at sessions and tasks once for all of them, and times stay the text that it makes of them.
     """
     condition, values = _condition(project_id, "", False, "")
-    at = "replace(substr({}, 1, 19), ' ', 'T')" if on_sqlite() else _STAMP
-    rows = fetch(
-        f"SELECT e.id, e.name, e.project_id, e.version, e.description_text, {at.format('e.created')},"
-        f" {at.format('e.updated')}, {queries.V1_STATUS} FROM environments_environment e{queries.AT_WORK}"
-        f" WHERE {condition} ORDER BY e.name, e.id",
-        values,
-    )
-    names = ("id", "name", "tenant_id", "version", "description_text", "created", "updated", "status")
-    return [dict(zip(names, row)) for row in rows]
+    statement = _WHOLE_ON_SQLITE if on_sqlite() else _WHOLE
+    order = "e.name, e.id" if project_id is None else "e.name"  # a name is there once in a project
+    yield from fetch_in_parts(f"{statement} WHERE {condition} ORDER BY {order}", values)
 
 
 def count(project_id: str | None, *, search: str = "", in_text: bool = False, status: str = "") -> int:

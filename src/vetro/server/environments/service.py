@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -114,8 +114,9 @@ def _characters(model: Any) -> int:
     return limits.check_model(model)
 
 
-def list_all(caller: Caller, *, tenant: str | None = None, all_tenants: bool = False) -> list[dict[str, Any]]:
-    """The project's environments with their status; of other projects by rule ``list_environments_all_tenants``."""
+def list_all(caller: Caller, *, tenant: str | None = None, all_tenants: bool = False) -> Iterator[list[search.Listed]]:
+    """The project's environments with their status, some at a time; of other projects by rule
+    ``list_environments_all_tenants``."""
     if all_tenants or tenant is not None:
         enforce(caller, "list_environments_all_tenants")
     project = tenant if tenant is not None else None if all_tenants else caller.project_id

@@ -129,7 +129,8 @@ class Application(WSGIHandler):
         path = request.path_info
         if path.startswith("/v1/") or path == "/v1":
             plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves
-            return Answer(f"{plain.status} {responses[plain.status]}", [*plain.headers.items()], [plain.body])
+            parts = [plain.body] if isinstance(plain.body, bytes) else plain.body
+            return Answer(f"{plain.status} {responses[plain.status]}", [*plain.headers.items()], parts)
         set_script_prefix("/")
         response: HttpResponseBase = self.get_response(request)
         headers = list(response.items())

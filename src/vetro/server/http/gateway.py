@@ -19,7 +19,8 @@ from urllib.parse import unquote_to_bytes
 from wsgiref.util import FileWrapper
 
 from vetro.server.http.concurrency import whose
-from vetro.server.http.responses import SEND_SECONDS, SMALL, Answers, Head, Send
+from vetro.server.http.responses import SEND_SECONDS, Answers, Head, Send
+from vetro.server.requests.collected import SMALL, Collected
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -55,11 +56,13 @@ class Gateway:
         finally:
             body.close()
 
-    def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> tuple[Head, bytes] | None:
+    def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> tuple[Head, bytes | Collected] | None:
         """Runs in a thread of the pool. Head and body of an answer that is too large to be sent here."""
         start = _Start()
         parts = self._application(environ, start)
         head = {"type": "http.response.start", "status": start.status, "headers": start.headers}
+        if isinstance(parts, Collected):
+            return head, parts
         if isinstance(parts, list):
             data = b"".join(parts)
             if len(data) > SMALL and environ["REQUEST_METHOD"] != "HEAD":

@@ -1,8 +1,8 @@
 """`Answers`: large answers on their way to clients that may read slowly, or never.
 
-An answer is in memory until its client has taken it. So a client has a time for each part, and what all of a process
-hold together is bounded: beyond, whoever holds the most loses what was read from longest ago. Nobody's only answer is
-taken from him.
+An answer is in memory, or in a file, until its client has taken it. So a client has a time for each part, and what all
+of a process hold together is bounded: beyond, whoever holds the most loses what was read from longest ago. Nobody's
+only answer is taken from him.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.server.requests.collected import PART, Collected
+
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Head = dict[str, Any]
 
 #: Seconds within which a client takes a part of an answer.
 SEND_SECONDS: Final = 60.0
-#: Bytes of a part: the HTTP server takes about a dozen of them that its client has not read. An answer that is no
-#: longer than `SMALL` is handed over at once.
-PART: Final = 1 << 16
-SMALL: Final = 1 << 18
-#: Bytes of answers that a process holds.
+#: Bytes of answers that a process holds, in memory and in files.
 HELD: Final = 64 << 20
 
 
@@ -44,7 +42,7 @@ class Answers:
         self._most = most
         self._held: list[_Answer] = []
 
-    async def send(self, send: Send, head: Head, data: bytes, whose: str) -> None:
+    async def send(self, send: Send, head: Head, data: bytes | Collected, whose: str) -> None:
         """Sends an answer in parts. It ends early, and with it the connection, where the client does not read."""
         loop = asyncio.get_running_loop()
         answer = _Answer(whose, len(data), loop.create_future(), loop.time())
@@ -60,6 +58,8 @@ class Answers:
                 sending.result()
                 answer.taken = loop.time()
         finally:
+            if isinstance(data, Collected):
+                data.close()
             if answer in self._held:
                 self._held.remove(answer)
 
@@ -76,11 +76,16 @@ class Answers:
             longest.cut.set_result(None)
 
 
-def _messages(head: Head, data: bytes) -> Iterator[dict[str, Any]]:
+def _messages(head: Head, data: bytes | Collected) -> Iterator[dict[str, Any]]:
+    # The HTTP server takes about a dozen parts that its client has not read.
     yield _with_length(head, len(data))
-    for start in range(0, len(data), PART):
-        yield {"type": "http.response.body", "body": data[start : start + PART], "more_body": True}
+    for part in data if isinstance(data, Collected) else _parts(data):
+        yield {"type": "http.response.body", "body": part, "more_body": True}
     yield {"type": "http.response.body", "body": b""}
+
+
+def _parts(data: bytes) -> Iterator[bytes]:
+    return (data[start : start + PART] for start in range(0, len(data), PART))
 
 
 async def _awaited(sent: Awaitable[None]) -> None:

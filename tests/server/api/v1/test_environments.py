@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import json
+import tracemalloc
+from contextlib import closing
 from typing import Any
 
 import pytest
+from django.test import RequestFactory
+
+from benchmarks import bulk
+from vetro.server.api.v1.routing import respond
+from vetro.server.environments.models import Environment
+from vetro.server.requests.collected import Collected
 
 
 def make(person: Any, name: str = "e") -> str:
@@ -28,6 +38,35 @@ def test_the_life_of_an_environment(ann: Any) -> None:
     gone = ann.delete(path)
     assert (gone.status_code, gone.content, gone["Content-Type"]) == (200, b"", "application/json")
     assert ann.get(path).status_code == 404
+
+
+@pytest.mark.database
+def test_all_names_arrive_as_they_are(ann: Any) -> None:
+    names = ['a "quoted" \\ name', "b\ttab and\nline", "c é 🌳 \u2028", "d </script>"]
+    for name in names:
+        assert ann.post("/v1/environments", {"name": name, "description_text": name[::-1]}).status_code == 200
+    listed = ann.get("/v1/environments").json()["environments"]
+    assert [(row["name"], row["description_text"]) for row in listed] == [(name, name[::-1]) for name in names]
+
+
+@pytest.mark.database
+def test_a_long_list_is_never_in_memory(ann: Any) -> None:
+    count = 12_000
+    bulk.write(Environment, ["name", "project_id"], ((f"e{n:05}", ann.caller.project_id) for n in range(count)))
+    request = RequestFactory().get("/v1/environments", headers={"x-auth-token": ann.token})
+    assert ann.get("/v1/environments").status_code == 200  # what is loaded once
+    gc.collect()
+    tracemalloc.start()
+    try:
+        plain = respond(request, "environments")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(plain.body, Collected) and plain.body.size > 2_500_000
+    with closing(plain.body):
+        rows = json.loads(b"".join(plain.body))["environments"]
+    assert [row["name"] for row in rows] == [f"e{n:05}" for n in range(count)]
+    assert most < 5_000_000  # 15 MB when all rows were gathered
 
 
 @pytest.mark.parametrize(

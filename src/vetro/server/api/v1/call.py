@@ -1,8 +1,9 @@
-"""`Call`: one request to /v1 as its endpoint sees it, and `Raw`: an answer that is no JSON."""
+"""`Call`: one request to /v1 as its endpoint sees it; `Raw` and `InParts`: answers that are no plain data."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,13 @@ class Raw:
 
     data: bytes | str
     content_type: str = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class InParts:
+    """JSON in parts, of an answer that may be too large for memory."""
+
+    parts: Iterable[bytes]
 
 
 class Call:

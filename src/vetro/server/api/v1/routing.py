@@ -22,9 +22,10 @@ from django.http.multipartparser import MultiPartParserError
 
 from vetro.server.accounts.authentication import caller_of
 from vetro.server.accounts.policy import enforce
-from vetro.server.api.v1.call import Call, Raw
+from vetro.server.api.v1.call import Call, InParts, Raw
 from vetro.server.environments import simulation
 from vetro.server.errors import Invalid, NotAcceptable, NotFound, NotSignedIn, ServiceError
+from vetro.server.requests.collected import Collected, collected
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.api")
@@ -51,8 +52,8 @@ def endpoint(method: str, path: str, rule: str, produces: tuple[str, ...] = JSON
     """Registers an endpoint: ``path`` below /v1/, with ``{name}`` for one segment and ``{name*}`` for all the rest.
 
     ``rule``: the policy rule that is checked before; '' for none. ``produces``: media types of the answer. The
-    function gets the `Call` and the segments by name (decoded; the rest as a list); it returns plain data, a `Raw`, or
-    None for an empty answer.
+    function gets the `Call` and the segments by name (decoded; the rest as a list); it returns plain data, a `Raw`,
+    `InParts`, or None for an empty answer.
     """
 
     def register(function: E) -> E:
@@ -105,7 +106,7 @@ class Plain:
     """An answer as it goes to the client, by name of header."""
 
     status: int
-    body: bytes
+    body: bytes | Collected
     headers: dict[str, str]
 
 
@@ -169,6 +170,8 @@ def _plain(data: Any, content_type: str) -> Plain:
     if isinstance(data, Raw):
         body = data.data.encode() if isinstance(data.data, str) else data.data
         return Plain(200, body, {"Content-Type": data.content_type})
+    if isinstance(data, InParts):
+        return Plain(200, collected(data.parts), {"Content-Type": content_type})
     return Plain(200, _encode(data).encode(), {"Content-Type": "application/json"})
 
 
