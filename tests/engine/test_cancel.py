@@ -14,7 +14,7 @@ from tests.faults.harness import Case
 from tests.support.installation import compiled
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Budget, Task
-from vetro.engine.worker.state import Limits
+from vetro.engine.worker.state import WorkerLimits
 
 BODY = (
     "- $.items: [1]",
@@ -74,7 +74,7 @@ def test_cancelled_before_it_began(bench: Bench) -> None:
 
 
 def test_its_deadline_cancels_it(bench: Bench) -> None:
-    outcome = bench.run(bench.task(*BODY), limits=Limits(timeout=0.3))
+    outcome = bench.run(bench.task(*BODY), limits=WorkerLimits(timeout=0.3))
     assert outcome.state == "cancelled"
     assert outcome.error is not None
     assert "did not end within 0.3 seconds" in outcome.error["message"]
@@ -91,7 +91,7 @@ def test_a_clock_that_is_set_meanwhile_is_none_of_its_deadline(bench: Bench, yea
         asked.append(None)
         return time.time() + (years * 366 * 86_400 if len(asked) > 2 else 0)
 
-    outcome = bench.run(bench.task("- push(a)", "- Return: 1"), clock=jumping, limits=Limits(timeout=60.0))
+    outcome = bench.run(bench.task("- push(a)", "- Return: 1"), clock=jumping, limits=WorkerLimits(timeout=60.0))
     assert (outcome.state, len(asked) > 4) == ("done", True), outcome.error
 
 

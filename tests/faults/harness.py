@@ -22,7 +22,7 @@ from vetro.engine.host.performer import EffectsHost
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.task.task import Task
 from vetro.engine.worker.ports import Policies
-from vetro.engine.worker.state import Limits
+from vetro.engine.worker.state import WorkerLimits
 from vetro.engine.worker.worker import Worker
 
 OWNER = Owner("p", "1")
@@ -204,7 +204,7 @@ class Case:
             *(self.task, journal, launcher, host),
             step=step,
             policies=Policies(UNSAFE),
-            limits=Limits(**{"host_deaths": 3, **limits}),
+            limits=WorkerLimits(**{"host_deaths": 3, **limits}),
         )
         outcome = worker.run()
         journal.close()

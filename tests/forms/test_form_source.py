@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.forms.world import describer, package
-from vetro.forms.form_source import Kept, Offer, fingerprint, for_adding, for_editing, still_is
+from vetro.forms.form_source import Kept, OfferedForms, fingerprint, for_adding, for_editing, still_is
 from vetro.muranopl import Engine
 
 DESCRIBER = describer()
@@ -23,17 +23,17 @@ KEPT = Kept({"name": "Shop"}, fingerprint(MADE, "salt"), "salt", "d1")
 
 
 def test_adding() -> None:
-    assert for_adding(has_definition=True) == Offer("definition", ("class",))
-    assert for_adding(has_definition=True, has_class=False) == Offer("definition")
-    assert for_adding(has_definition=False) == Offer("class")
+    assert for_adding(has_definition=True) == OfferedForms("definition", ("class",))
+    assert for_adding(has_definition=True, has_class=False) == OfferedForms("definition")
+    assert for_adding(has_definition=False) == OfferedForms("class")
 
 
 def test_editing_opens_the_definition_with_its_answers_and_offers_the_class() -> None:
-    assert for_editing(MADE, KEPT, DESCRIBER, definition="d1") == Offer("definition", ("class",))
+    assert for_editing(MADE, KEPT, DESCRIBER, definition="d1") == OfferedForms("definition", ("class",))
 
 
 def test_editing_without_definition_or_answers() -> None:
-    assert for_editing(MADE, KEPT, DESCRIBER, definition=None) == Offer("class")
+    assert for_editing(MADE, KEPT, DESCRIBER, definition=None) == OfferedForms("class")
     assert "not kept" in for_editing(MADE, None, DESCRIBER, definition="d1").reason
 
 

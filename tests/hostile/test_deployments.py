@@ -27,7 +27,7 @@ from vetro.engine.host import agents as agents_module
 from vetro.engine.host.answer import BadRequest, Request
 from vetro.engine.host.performer import EffectsHost
 from vetro.engine.task.launcher import Launcher
-from vetro.engine.worker.state import Limits
+from vetro.engine.worker.state import WorkerLimits
 from vetro.library.stackdata import digest_of, parts_of
 
 NEIGHBOUR = Owner(OWNER.project, "Env2")
@@ -306,7 +306,7 @@ def test_a_task_cannot_fill_the_disk_with_reports(tmp_path: Path) -> None:
     loop = ("- For: i", "  In: range(0, 1000)", "  Do:", "    - effect(report, dict(id => $i, text => 'x' * 1000))")
     with Launcher(cache=compiled(), natives=["tests.faults.natives:register"], path=[root]) as launcher:
         bench = Bench(launcher, tmp_path)
-        outcome = bench.run(bench.task(*loop), limits=Limits(note_characters=50_000))
+        outcome = bench.run(bench.task(*loop), limits=WorkerLimits(note_characters=50_000))
     assert outcome.state == "failed"
     assert outcome.error is not None
     assert outcome.error["code"] == "ENG318"

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vetro.packages.errors import LockError
-from vetro.packages.lock import Choice, Lock, LockedPackage, canonical, parse_lock, read_lock
+from vetro.packages.lock import ChosenVersion, Lock, LockedPackage, canonical, parse_lock, read_lock
 
 A1, A2, B1, C1 = (
     LockedPackage(name, version, str(number) * 64)
     for number, (name, version) in enumerate((("a", "1.0.0"), ("a", "2.0.0"), ("b", "1.0.0"), ("c", "1.0.0")))
 )
 WHY = [
-    Choice("", "a.Main", "", "a/1.0.0"),
-    Choice("", "a.Other", "2", "a/2.0.0"),
-    Choice("a/1.0.0", "b", "1", "b/1.0.0"),
-    Choice("b/1.0.0", "io.murano", "0", "io.murano/0.0.0"),
-    Choice("a/2.0.0", "c", ">=1", "c/1.0.0"),
+    ChosenVersion("", "a.Main", "", "a/1.0.0"),
+    ChosenVersion("", "a.Other", "2", "a/2.0.0"),
+    ChosenVersion("a/1.0.0", "b", "1", "b/1.0.0"),
+    ChosenVersion("b/1.0.0", "io.murano", "0", "io.murano/0.0.0"),
+    ChosenVersion("a/2.0.0", "c", ">=1", "c/1.0.0"),
 ]
 WHOLE = Lock.made([A1, A2, B1, C1], WHY, engine="1+2", library={"io.murano/0.0.0": "f" * 64}, configs="e" * 64)
 
@@ -51,9 +51,9 @@ def test_what_a_deployment_used_stays_with_all_that_it_requires() -> None:
     # Nothing of 'b' was used, but without it 'a' could not be loaded.
     assert left.packages == (A1, B1)
     assert left.resolution == (
-        Choice("", "a.Main", "1.0.0", "a/1.0.0"),
-        Choice("a/1.0.0", "b", "1", "b/1.0.0"),
-        Choice("b/1.0.0", "io.murano", "0", "io.murano/0.0.0"),
+        ChosenVersion("", "a.Main", "1.0.0", "a/1.0.0"),
+        ChosenVersion("a/1.0.0", "b", "1", "b/1.0.0"),
+        ChosenVersion("b/1.0.0", "io.murano", "0", "io.murano/0.0.0"),
     )
     assert WHOLE.narrowed(model("a.Main/1.0.0@a")).packages == WHOLE.packages  # of earlier engines: nothing is said
     assert left.narrowed(model("a.Main/1.0.0@a", used={"a": ["1.0.0"]})) == left

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from vetro.packages.lock import Choice, LockedPackage
+from vetro.packages.lock import ChosenVersion, LockedPackage
 from vetro.packages.version_reasons import NAMED, Asker, excluding, explain, holding
 
 APP, LIB1, LIB2, BASE = (
     LockedPackage(name, version, "0" * 64)
     for name, version in (("app", "1.0.0"), ("lib", "1.0.0"), ("lib", "2.0.0"), ("base", "1.0.0"))
 )
-HEAD = Choice("", "app.Main", "1.0.0", "app/1.0.0")
-OTHER = Choice("", "lib.Thing", "2.0.0", "lib/2.0.0")
-OLD = Choice("", "app.Old", "", "app/1.0.0")
-USES = Choice("app/1.0.0", "lib", "1", "lib/1.0.0")
-DEEP = Choice("lib/1.0.0", "base", ">=1", "base/1.0.0")
-ALSO = Choice("lib/2.0.0", "base", "<2", "base/1.0.0")
+HEAD = ChosenVersion("", "app.Main", "1.0.0", "app/1.0.0")
+OTHER = ChosenVersion("", "lib.Thing", "2.0.0", "lib/2.0.0")
+OLD = ChosenVersion("", "app.Old", "", "app/1.0.0")
+USES = ChosenVersion("app/1.0.0", "lib", "1", "lib/1.0.0")
+DEEP = ChosenVersion("lib/1.0.0", "base", ">=1", "base/1.0.0")
+ALSO = ChosenVersion("lib/2.0.0", "base", "<2", "base/1.0.0")
 WHY = [DEEP, USES, OTHER, HEAD, ALSO, OLD]
 ALL = [APP, LIB1, LIB2, BASE]
 
@@ -50,7 +50,11 @@ def test_one_package_or_version() -> None:
 
 
 def test_circles_end_and_many_objects_are_counted() -> None:
-    around = [HEAD, Choice("app/1.0.0", "lib", "1", "lib/1.0.0"), Choice("lib/1.0.0", "app", "1", "app/1.0.0")]
+    around = [
+        HEAD,
+        ChosenVersion("app/1.0.0", "lib", "1", "lib/1.0.0"),
+        ChosenVersion("lib/1.0.0", "app", "1", "app/1.0.0"),
+    ]
     model = [thing(str(number), "app.Main/1.0.0@app") for number in range(40)]
     (app,) = explain([APP], around, model)
     first = next(reason for reason in app.reasons if reason.choices == (HEAD,))

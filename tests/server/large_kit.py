@@ -11,10 +11,10 @@ from typing import Any
 
 from vetro.server.config.address import RUN
 from vetro.server.http import large_process
-from vetro.server.http.large_transfer import Answer
+from vetro.server.http.large_transfer import SentResponse
 
 
-def answer(environ: dict[str, Any]) -> Answer:
+def answer(environ: dict[str, Any]) -> SentResponse:
     path = environ["PATH_INFO"]
     if path == "/wait":
         folder = Path(os.environ[RUN])
@@ -30,7 +30,7 @@ def answer(environ: dict[str, Any]) -> Answer:
         "size": len(body), "nice": os.nice(0), "scheduler": os.sched_getscheduler(0), "pid": os.getpid(),
         "length": environ["CONTENT_LENGTH"], "others": sorted(key for key in environ if key.startswith("vetro")),
     }  # fmt: skip
-    return Answer(
+    return SentResponse(
         "201 Created", [("X-Told", json.dumps(told))], [body[: len(body) // 2], b"", body[len(body) // 2 :]], "r"
     )
 

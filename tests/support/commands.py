@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from vetro.clouds.guest.running_command import Entry, GuestCommand
+from vetro.clouds.guest.running_command import CommandEntry, GuestCommand
 from vetro.clouds.interface import Command
 from vetro.clouds.record.driver import RecordDriver
 from vetro.clouds.record.kind import RecordKind
@@ -22,7 +22,7 @@ class Execution:
 
         def run_command(driver: RecordDriver, server: str, command: Command) -> GuestCommand:
             self.servers.append(server)
-            return GuestCommand(Entry(command.words, command.terminal and os.openpty()), command)
+            return GuestCommand(CommandEntry(command.words, command.terminal and os.openpty()), command)
 
         monkeypatch.setattr(RecordDriver, "run_command", run_command, raising=False)
         monkeypatch.setattr(RecordKind, "capabilities", lambda *args: replace(able(*args), commands=True))

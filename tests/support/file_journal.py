@@ -15,7 +15,6 @@ from typing import Any
 
 from vetro.engine.worker.journal import (
     Ended,
-    Entry,
     JournalError,
     NoSuchTask,
     Note,
@@ -23,6 +22,7 @@ from vetro.engine.worker.journal import (
     OtherEngine,
     OtherTask,
     Progress,
+    RecordedEffect,
 )
 from vetro.muranopl.runtime.stacks import deep_calls
 
@@ -152,7 +152,7 @@ class FileJournal:
         """See `Journal.cancel`."""
         self._write("UPDATE tasks SET cancelled=? WHERE task=? AND cancelled IS NULL", reason, self.task)
 
-    def intent(self, entry: Entry) -> None:
+    def intent(self, entry: RecordedEffect) -> None:
         """See `Journal.intent`."""
         self._write(
             "INSERT INTO effects (task, key, kind, digest, about, begun) VALUES (?, ?, ?, ?, ?, ?)",
@@ -214,21 +214,21 @@ class FileJournal:
         over = None if ended is None else Ended(**_value(ended))
         return Progress(_value(begin), engine, begun, attempts, deaths, cancelled, over)
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[RecordedEffect]:
         rows = self._db.execute(
             "SELECT key, kind, digest, about, begun, place, answer, error, ended FROM effects WHERE task=?"
             " ORDER BY number",
             (self.task,),
         )
         for key, kind, digest, about, begun, place, answer, error, ended in rows:
-            yield Entry(
+            yield RecordedEffect(
                 *(key, kind, digest, _value(about), begun, place),
                 answer=_value(answer),
                 error=_value(error),
                 ended=ended,
             )
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[RecordedEffect]:
         """See `Journal.entries`."""
         return list(self._entries())
 

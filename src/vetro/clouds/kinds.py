@@ -27,7 +27,7 @@ class KindMissing(NotAvailable):
     """There is no such kind of clouds here, or it cannot be used."""
 
 
-class Choice(NamedTuple):
+class ChosenKind(NamedTuple):
     """A kind; why none with a lower rank, for a person; what would make one of those work."""
 
     kind: CloudKind
@@ -87,7 +87,7 @@ def ranked() -> list[CloudKind]:
     return sorted((kind for kind in usable() if kind.rank is not None), key=lambda kind: (kind.rank or 0, kind.name))
 
 
-def choose(place: Place, *, wanted: str = "", settings: Mapping[str, Any] | None = None) -> Choice:
+def choose(place: Place, *, wanted: str = "", settings: Mapping[str, Any] | None = None) -> ChosenKind:
     """The kind to use: that of the name ``wanted``, else the best that lacks nothing here.
 
     Raises `KindMissing` with the reason when the one that is wanted does not work, and what its settings raise.
@@ -100,13 +100,13 @@ def choose(place: Place, *, wanted: str = "", settings: Mapping[str, Any] | None
             error = KindMissing(f"clouds of kind '{name}' do not work here: {lack.reason}")
             error.hint = lack.hint
             raise error
-        return Choice(kind)
+        return ChosenKind(kind)
     lacking: list[tuple[str, Lack]] = []
     for kind in ranked():
         lack = kind.lacks(kind.settings.from_json(settings or {}), place)
         if lack is None:
             why = "; ".join(f"no {name}: {lack.reason}" for name, lack in lacking)
-            return Choice(kind, why, next((lack.hint for _, lack in lacking if lack.hint), None))
+            return ChosenKind(kind, why, next((lack.hint for _, lack in lacking if lack.hint), None))
         lacking.append((kind.name, lack))
     raise KindMissing("there is no kind of clouds that works here", *(f"no {n}: {lack.reason}" for n, lack in lacking))
 

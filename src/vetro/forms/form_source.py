@@ -36,7 +36,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedForms:
     """The form to open, others that can be opened, and why the definition is not among them."""
 
     first: Maker
@@ -44,24 +44,26 @@ class Offer:
     reason: str = ""
 
 
-def for_adding(*, has_definition: bool, has_class: bool = True) -> Offer:
+def for_adding(*, has_definition: bool, has_class: bool = True) -> OfferedForms:
     """The forms for a new object of a package."""
     if has_definition:
-        return Offer("definition", ("class",) if has_class else ())
-    return Offer("class")
+        return OfferedForms("definition", ("class",) if has_class else ())
+    return OfferedForms("class")
 
 
-def for_editing(stored: Mapping[str, Any], kept: Kept | None, describer: Describer, *, definition: str | None) -> Offer:
+def for_editing(
+    stored: Mapping[str, Any], kept: Kept | None, describer: Describer, *, definition: str | None
+) -> OfferedForms:
     """The forms for an object of a model. ``definition``: digest of its package's definition, None without one."""
     if definition is None:
-        return Offer("class")
+        return OfferedForms("class")
     if kept is None:
-        return Offer("class", reason=Text("The answers to the package's own form were not kept."))
+        return OfferedForms("class", reason=Text("The answers to the package's own form were not kept."))
     if kept.definition != definition:
-        return Offer("class", reason=Text("The package's own form has changed since it was filled in."))
+        return OfferedForms("class", reason=Text("The package's own form has changed since it was filled in."))
     if not still_is(stored, kept.fingerprint, kept.salt, describer):
-        return Offer("class", reason=Text("The object has changed since the package's own form was filled in."))
-    return Offer("definition", ("class",))
+        return OfferedForms("class", reason=Text("The object has changed since the package's own form was filled in."))
+    return OfferedForms("definition", ("class",))
 
 
 def fingerprint(value: Any, salt: str) -> Any:

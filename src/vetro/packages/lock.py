@@ -46,7 +46,7 @@ class LockedPackage:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Choice:
+class ChosenVersion:
     """Why a version was chosen: ``who`` asked for ``name`` in a version that fits ``spec``, and got ``chosen``.
 
     ``who`` and ``chosen`` are written NAME/VERSION; an empty ``who`` is the object model, which asks for classes.
@@ -69,13 +69,13 @@ class Lock:
     packages: tuple[LockedPackage, ...]
     #: SHA-256 of the class configurations; '': not known.
     configs: str
-    resolution: tuple[Choice, ...] = ()
+    resolution: tuple[ChosenVersion, ...] = ()
 
     @classmethod
     def made(
         cls,
         packages: Iterable[LockedPackage],
-        resolution: Iterable[Choice] = (),
+        resolution: Iterable[ChosenVersion] = (),
         *,
         engine: str = "",
         library: Mapping[str, str] | None = None,
@@ -145,7 +145,7 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def requirements_of(resolution: Iterable[Choice]) -> dict[str, dict[str, str]]:
+def requirements_of(resolution: Iterable[ChosenVersion]) -> dict[str, dict[str, str]]:
     """See `Lock.requirements`."""
     found: dict[str, dict[str, str]] = {}
     for choice in resolution:
@@ -170,7 +170,7 @@ def read_lock(value: Any) -> Lock:
     if not all(_DIGEST.fullmatch(package.digest) for package in packages):
         raise LockError(_bad("packages"))
     resolution = [
-        Choice(*(_word(row, key, "resolution") for key in ("who", "name", "spec", "chosen")))
+        ChosenVersion(*(_word(row, key, "resolution") for key in ("who", "name", "spec", "chosen")))
         for row in _rows(value, "resolution", MOST_CHOICES)
     ]
     engine, configs = _word(value, "engine", "engine"), _word(value, "configs", "configs")
@@ -207,7 +207,7 @@ def _bad(key: str) -> Text:
     return Text("'{key}' of the lock is not as a lock has it", key=key)
 
 
-def _reached(found: set[str], resolution: Iterable[Choice]) -> set[str]:
+def _reached(found: set[str], resolution: Iterable[ChosenVersion]) -> set[str]:
     """``found`` with all that they require, near or far."""
     edges: dict[str, list[str]] = {}
     for choice in resolution:
@@ -220,10 +220,10 @@ def _reached(found: set[str], resolution: Iterable[Choice]) -> set[str]:
     return reached
 
 
-def _headers(root: Any, known: Iterable[str]) -> Iterator[Choice]:
+def _headers(root: Any, known: Iterable[str]) -> Iterator[ChosenVersion]:
     """What the objects of a model ask for that a deployment left: its headers name version and package."""
     for written in dict.fromkeys(map(type_of, objects(root))):
         name, version, package = parse_type_text(written)
         chosen = f"{package}/{version}"
         if version and package and chosen in known:
-            yield Choice("", name, version, chosen)
+            yield ChosenVersion("", name, version, chosen)

@@ -109,7 +109,7 @@ def with_translations(releases: Iterable[Release], translations: Translations) -
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TextLine:
     """One line of a file: a text and its translation."""
 
     text: str
@@ -127,9 +127,9 @@ def translations(tree: FileTree) -> dict[str, dict[str, str]]:
     }
 
 
-def read_translations(tree: FileTree) -> tuple[dict[str, list[Entry]], list[Diagnostic]]:
+def read_translations(tree: FileTree) -> tuple[dict[str, list[TextLine]], list[Diagnostic]]:
     """The entries of the files by language, and what is wrong with the files. What is wrong is left out."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[TextLine]] = {}
     problems: list[Diagnostic] = []
     size = 0
     for path in sorted(path for path in tree.paths() if path.startswith(f"{FOLDER}/")):
@@ -159,7 +159,7 @@ def read_translations(tree: FileTree) -> tuple[dict[str, list[Entry]], list[Diag
     return found, problems
 
 
-def _entries(data: bytes, file: str, problems: list[Diagnostic]) -> Iterator[Entry]:
+def _entries(data: bytes, file: str, problems: list[Diagnostic]) -> Iterator[TextLine]:
     try:
         documents = read_documents(data, file)
     except TreeError as error:
@@ -187,7 +187,7 @@ def _entries(data: bytes, file: str, problems: list[Diagnostic]) -> Iterator[Ent
             problems.append(Diagnostic(_CODE, ERROR, wrong_entry, place=key.position))
             continue
         known.add(normal(key.text))
-        yield Entry(normal(key.text), value.text, key.position)
+        yield TextLine(normal(key.text), value.text, key.position)
 
 
 def _wrong(key: Node, value: Node, known: set[str], size: int) -> Text | None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
 from vetro.muranopl.declarations.versions import parse_spec, parse_version
-from vetro.packages.lock import Choice, LockedPackage
+from vetro.packages.lock import ChosenVersion, LockedPackage
 
 #: Objects that are named of those that ask for one class.
 NAMED: Final = 5
@@ -28,7 +28,7 @@ class Asker:
 class Reason:
     """One way from objects to a version: what they ask for, then what each package requires, the version last."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[ChosenVersion, ...]
     #: The objects that ask for the first, `NAMED` at most.
     objects: tuple[Asker, ...]
     #: How many there are.
@@ -45,7 +45,7 @@ class Explained:
 
 def explain(
     packages: Iterable[LockedPackage],
-    resolution: Sequence[Choice],
+    resolution: Sequence[ChosenVersion],
     model: Any,
     name: str | None = None,
     version: str | None = None,
@@ -65,14 +65,14 @@ def explain(
     return found
 
 
-def excluding(resolution: Iterable[Choice], name: str, version: str) -> Choice | None:
+def excluding(resolution: Iterable[ChosenVersion], name: str, version: str) -> ChosenVersion | None:
     """The first requirement that a version of a package does not meet."""
     wanted = parse_version(version)
     asked = sorted(choice for choice in set(resolution) if choice.who and choice.name == name)
     return next((choice for choice in asked if not parse_spec(choice.spec).match(wanted)), None)
 
 
-def holding(resolution: Iterable[Choice], model: Any, name: str, version: str) -> tuple[Asker, str] | None:
+def holding(resolution: Iterable[ChosenVersion], model: Any, name: str, version: str) -> tuple[Asker, str] | None:
     """The first object that was deployed in another version of a package, and that version."""
     askers = _askers(model)
     for choice in sorted(set(resolution)):
@@ -84,12 +84,12 @@ def holding(resolution: Iterable[Choice], model: Any, name: str, version: str) -
     return None
 
 
-def _shortest(resolution: Iterable[Choice]) -> dict[str, tuple[Choice, ...]]:
+def _shortest(resolution: Iterable[ChosenVersion]) -> dict[str, tuple[ChosenVersion, ...]]:
     """Package -> the shortest way to it from the model, which is ''."""
-    edges: dict[str, list[Choice]] = {}
+    edges: dict[str, list[ChosenVersion]] = {}
     for choice in sorted(set(resolution)):
         edges.setdefault(choice.who, []).append(choice)
-    paths: dict[str, tuple[Choice, ...]] = {"": ()}
+    paths: dict[str, tuple[ChosenVersion, ...]] = {"": ()}
     level = [""]
     while level:
         news = []
@@ -113,7 +113,7 @@ def _askers(model: Any) -> dict[tuple[str, str], list[Asker]]:
     return found
 
 
-def _reason(choices: tuple[Choice, ...], askers: Mapping[tuple[str, str], list[Asker]]) -> Reason:
+def _reason(choices: tuple[ChosenVersion, ...], askers: Mapping[tuple[str, str], list[Asker]]) -> Reason:
     first = choices[0]
     there = askers.get((first.name, first.chosen)) or askers.get((first.name, "")) or []
     return Reason(choices, tuple(there[:NAMED]), len(there))

@@ -56,7 +56,7 @@ def test_the_cloud_is_told_before_anything_is_done(place: Place, monkeypatch: py
     said = place.ok("deploy", str(place.package), "--env", "other").output.splitlines()[0]
     assert said.startswith(f"{recorded}(no nspawn: ") and "; no proot: " in said
     # Its name follows from the class, so that it is there is known later.
-    monkeypatch.setattr(kinds, "choose", lambda place: kinds.Choice(kinds.find("nspawn"), "tried"))
+    monkeypatch.setattr(kinds, "choose", lambda place: kinds.ChosenKind(kinds.find("nspawn"), "tried"))
     monkeypatch.setattr(cloud_settings, "_chosen", {})
     place.ok("deploy", str(place.package), "--driver", "record")
     said = place.ok("deploy", str(place.package)).output

@@ -14,7 +14,7 @@ import pytest
 
 from vetro.clouds.drivers.errors import GuestCommandFailed
 from vetro.clouds.guest.command_process import WAITING
-from vetro.clouds.guest.running_command import Entry, GuestCommand, open_terminal, running, send_input
+from vetro.clouds.guest.running_command import CommandEntry, GuestCommand, open_terminal, running, send_input
 from vetro.clouds.interface import Command
 
 PATIENCE = 30.0
@@ -33,7 +33,7 @@ class Here:
         self.socket = self.folder / f"{self.count}.sock"
         size = (91, 33) if terminal else None
         command = Command(words=words, terminal=size, input=input, socket=self.socket)
-        self.open.append(GuestCommand(Entry(words, os.openpty() if terminal else None, status), command))
+        self.open.append(GuestCommand(CommandEntry(words, os.openpty() if terminal else None, status), command))
         return self.open[-1]
 
     def until(self, command: GuestCommand, text: bytes) -> bytes:

@@ -32,7 +32,7 @@ from vetro.clouds.helper import service
 from vetro.clouds.helper.calls import CALLS, DESCRIPTORS, plain
 from vetro.clouds.helper.driver import HelperDriver
 from vetro.clouds.helper.failures import error_of
-from vetro.clouds.helper.limits import Limits, of_machine
+from vetro.clouds.helper.limits import HelperLimits, of_machine
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.interface import Command, Owner
 from vetro.clouds.nspawn.driver import NspawnDriver
@@ -57,7 +57,7 @@ class Helper:
         os.chmod(self.place.name, 0o711)
         self.at = Path(self.place.name, "socket")
         self.driver = NspawnDriver(folder / "home", images=ImageStore(folder / "images"))
-        self.helper = service.CloudHelper(folder, self.driver, Limits(servers=2), 65534, lambda: None)
+        self.helper = service.CloudHelper(folder, self.driver, HelperLimits(servers=2), 65534, lambda: None)
         self.listener = service.listening(self.at, 65534)
         threading.Thread(target=self.helper.serve, args=(self.listener,), daemon=True).start()
 
@@ -368,7 +368,7 @@ def test_others_cannot_change_where_it_writes_and_what_it_reads(option: str, mon
 
 @pytest.mark.attack("processes", "I16")
 def test_servers_share_what_the_machine_gives(helper: Helper, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds = Limits(servers=50, memory=2048, disk=10)
+    bounds = HelperLimits(servers=50, memory=2048, disk=10)
     monkeypatch.setattr(helper.helper, "_limits", bounds)
     made = helper.folder / "home/nspawn/servers"
 

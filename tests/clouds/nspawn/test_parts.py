@@ -26,7 +26,7 @@ from vetro.clouds.guest.files import read_small
 from vetro.clouds.guest.user_data import steps_of
 from vetro.clouds.nspawn import border, firewall, ip_forwarding, links, nft
 from vetro.clouds.nspawn.cgroups import Cgroups
-from vetro.clouds.nspawn.namespaces import UPLINK, Link
+from vetro.clouds.nspawn.namespaces import UPLINK, NetworkLink
 
 
 def multipart(*parts: tuple[str, str]) -> str:
@@ -139,7 +139,7 @@ class TestFirewall:
     """The packet filter of a project, as nft gets it."""
 
     NET = NetworkSpec("n", "n", [SubnetSpec("s", "10.0.0.0/24", "10.0.0.1")], router="r", uplink=True, project="p")
-    LINK = Link(IPv4Network("10.255.0.4/30"))
+    LINK = NetworkLink(IPv4Network("10.255.0.4/30"))
 
     def nic(self, name: str, address: str, *groups: str, **more: object) -> NicSpec:
         return NicSpec(**{  # type: ignore[arg-type]
@@ -258,7 +258,7 @@ class TestFirewall:
             "a": GroupSpec("a", "a", [SecurityRule(protocol="tcp", port_min=n) for n in range(1, 4)], "p"),
             "b": GroupSpec("b", "b", [SecurityRule(remote_group="a")], "p"),
         }
-        link = Link(IPv4Network("10.255.0.0/30"))
+        link = NetworkLink(IPv4Network("10.255.0.0/30"))
         assert firewall.weight(firewall.Rules(link, (), nics, groups)) == 160 * (3 + 1 + 160 // 16)
         assert firewall.weight(firewall.Rules(link, (), nics)) == 0
         assert firewall.weight(firewall.Rules(link)) == 0

@@ -7,7 +7,7 @@ import pytest
 from vetro.engine.watching.states import (
     SETTLED,
     CheckReport,
-    Finding,
+    Observation,
     ProbeState,
     State,
     component_report,
@@ -15,7 +15,7 @@ from vetro.engine.watching.states import (
     worst,
 )
 
-RUNNING = Finding(State.RUNNING)
+RUNNING = Observation(State.RUNNING)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_servers(status: str | None, stopped: str | None, state: State) -> None:
 def test_the_worst_counts() -> None:
     order = [State.RUNNING, State.STOPPED, State.UNKNOWN, State.DEGRADED, State.DOWN]
     for place, state in enumerate(order):
-        found = worst(Finding(one) for one in order[: place + 1])
+        found = worst(Observation(one) for one in order[: place + 1])
         assert found is not None and found.state is state
     assert worst([]) is None
 
@@ -81,18 +81,18 @@ def test_who_watches_next_goes_on_with_what_was_told() -> None:
     assert results(ProbeState(True, was="running"), "a", "b", "c") == [State.RUNNING, State.RUNNING, State.DOWN]
     assert results(ProbeState(False, was="degraded", reached=True), "a") == [State.DEGRADED]
     before = ProbeState(False, was="degraded", reached=True, text="it is gone")
-    assert before.finding() == Finding(State.DEGRADED, "it is gone"), "with the reason, until there is another one"
+    assert before.finding() == Observation(State.DEGRADED, "it is gone"), "with the reason, until there is another one"
     assert ProbeState(True, was="running", text="it was gone").text == ""
 
 
 def test_a_place_that_was_guessed_is_named_once() -> None:
-    refused = Finding(State.DEGRADED, "no connection to 10.0.0.5:80: refused")
+    refused = Observation(State.DEGRADED, "no connection to 10.0.0.5:80: refused")
     for guessed, said in ((True, refused.text), (False, f"http://10.0.0.5:80: {refused.text}")):
         check = CheckReport("k", "http://10.0.0.5:80", refused, True, guessed)
         report = component_report({}, [(check, "")])
-        assert report.finding == Finding(State.DEGRADED, said)
+        assert report.finding == Observation(State.DEGRADED, said)
     port = CheckReport("k", "tcp 80", refused, True, True)
-    assert component_report({}, [(port, "")]).finding == Finding(State.DEGRADED, f"tcp 80: {refused.text}")
+    assert component_report({}, [(port, "")]).finding == Observation(State.DEGRADED, f"tcp 80: {refused.text}")
 
 
 def test_pauses() -> None:
@@ -113,9 +113,9 @@ def test_pauses() -> None:
 
 
 def test_of_a_server_that_does_not_run_its_checks_say_nothing() -> None:
-    failing = CheckReport("k", "http 80", Finding(State.DOWN, "no answer"))
+    failing = CheckReport("k", "http 80", Observation(State.DOWN, "no answer"))
     both = component_report({"a": RUNNING, "b": RUNNING}, [(failing, "a")])
-    assert both.finding == Finding(State.DOWN, "http 80: no answer")
-    dead = component_report({"a": Finding(State.STOPPED, "it was stopped"), "b": RUNNING}, [(failing, "a")])
-    assert dead.finding == Finding(State.STOPPED, "it was stopped") and dead.checks[0].finding is None
+    assert both.finding == Observation(State.DOWN, "http 80: no answer")
+    dead = component_report({"a": Observation(State.STOPPED, "it was stopped"), "b": RUNNING}, [(failing, "a")])
+    assert dead.finding == Observation(State.STOPPED, "it was stopped") and dead.checks[0].finding is None
     assert component_report({}, []).finding is None

@@ -13,20 +13,20 @@ from tests.support.file_journal import FileJournal, JournalDamaged
 from vetro.engine.worker.decisions import resolve
 from vetro.engine.worker.journal import (
     Ended,
-    Entry,
     NoSuchTask,
     Note,
     NotOpen,
     OtherEngine,
     OtherTask,
+    RecordedEffect,
     about,
 )
 
 TASK = {"id": "t", "model": {"a": [1, None]}}
 
 
-def entry(number: int) -> Entry:
-    return Entry(f"0/{number}", "clock", f"digest {number}", {"n": number}, float(number))
+def entry(number: int) -> RecordedEffect:
+    return RecordedEffect(f"0/{number}", "clock", f"digest {number}", {"n": number}, float(number))
 
 
 def fresh(path: Path, task: str = "t") -> FileJournal:

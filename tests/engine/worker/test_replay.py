@@ -6,12 +6,12 @@ from itertools import permutations
 
 import pytest
 
-from vetro.engine.worker.journal import Entry, Note
+from vetro.engine.worker.journal import Note, RecordedEffect
 from vetro.engine.worker.replay import EffectRequest, Replay
 
 
-def entry(key: str, place: int | None = None, kind: str = "clock", digest: str = "d") -> Entry:
-    return Entry(key, kind, digest, {}, 0.0, place, answer=key)
+def entry(key: str, place: int | None = None, kind: str = "clock", digest: str = "d") -> RecordedEffect:
+    return RecordedEffect(key, kind, digest, {}, 0.0, place, answer=key)
 
 
 def asked(key: str, kind: str = "clock", digest: str = "d") -> EffectRequest:

@@ -15,7 +15,7 @@ from tests.support.host_thread import HostThread
 from vetro.engine.task.launcher import Exit
 from vetro.engine.task.task import Task
 from vetro.engine.worker.ports import HostUnavailable, LeaseLost, Policies
-from vetro.engine.worker.state import Limits
+from vetro.engine.worker.state import WorkerLimits
 from vetro.engine.worker.worker import Worker
 from vetro.frames import Decoder, encode
 
@@ -85,7 +85,7 @@ def run(folder: Path, play: Callable[[Scripted], None]) -> Any:
     task = Task("t", "action", (package(folder / "package", "go: {}"),), model(), method="go", object_id="1", seed="s")
     journal = Case(None, folder, task).journal()  # type: ignore[arg-type]
     with journal:
-        limits, host = Limits(stall_seconds=0.5), HostThread(lambda: make_host(folder))
+        limits, host = WorkerLimits(stall_seconds=0.5), HostThread(lambda: make_host(folder))
         return Worker(task, journal, Launcher(begun, play), host, policies=Policies(UNSAFE), limits=limits).run()
 
 
@@ -135,7 +135,7 @@ def test_what_no_host_heard_of_is_no_question_for_a_person(tmp_path: Path) -> No
     task = Task("t", "action", (path,), model(), method="go", object_id="1", seed="s")
     host = HostThread(lambda: make_host(tmp_path))
     with Case(None, tmp_path, task).journal() as journal:  # type: ignore[arg-type]
-        limits, policies = Limits(host_deaths=0), Policies(UNSAFE)
+        limits, policies = WorkerLimits(host_deaths=0), Policies(UNSAFE)
         worker = Worker(task, journal, Launcher(unsafe), host, policies=policies, limits=limits, step=step)
         with pytest.raises(HostUnavailable):
             worker.run()

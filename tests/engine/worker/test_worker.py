@@ -20,7 +20,7 @@ from vetro.engine.task.task import Task
 from vetro.engine.worker.decisions import resolve
 from vetro.engine.worker.journal import OtherEngine, OtherTask
 from vetro.engine.worker.ports import HostUnavailable, LeaseLost, Policies
-from vetro.engine.worker.state import Limits
+from vetro.engine.worker.state import WorkerLimits
 from vetro.engine.worker.worker import Worker
 
 ITEMS = "items:\n  Contract: [$]\n  Usage: InOut\n  Default: []"
@@ -180,7 +180,7 @@ def checkpoints(bench: Bench) -> int:
 def test_checkpoints_while_it_runs(bench: Bench) -> None:
     sleeping = "- effect(sleep, dict(seconds => 0.2))"
     task = bench.task("- $.items: [1]", sleeping, "- $.items: [2]", sleeping, "- $.items: [3]", "- plan(silent)")
-    limits = Limits(checkpoint_seconds=0.01, checkpoint_share=1e9)
+    limits = WorkerLimits(checkpoint_seconds=0.01, checkpoint_share=1e9)
     worker = bench.worker(task, limits=limits)
     seen = []
 
@@ -202,7 +202,7 @@ def test_checkpoints_while_it_runs(bench: Bench) -> None:
 
 def test_no_checkpoints_without_need(bench: Bench) -> None:
     sleeping = "- effect(sleep, dict(seconds => 0.02))"
-    bench.run(bench.task(*[sleeping] * 10), limits=Limits(checkpoint_seconds=60))
+    bench.run(bench.task(*[sleeping] * 10), limits=WorkerLimits(checkpoint_seconds=60))
     assert checkpoints(bench) == 0
 
 
@@ -248,7 +248,7 @@ def test_a_replay_that_waits_for_something_else_is_noticed(bench: Bench) -> None
     with bench.worker(task).journal as journal:
         assert [e.key for e in journal.entries()] == ["0.0/1", "0.1/1", "0.1/2"]
     bench.task("- Parallel:", "    - Do:", "      - plan(silent)", "    - Do:", "      - Return: 1")
-    outcome = bench.run(task, limits=Limits(stall_seconds=0.05))
+    outcome = bench.run(task, limits=WorkerLimits(stall_seconds=0.05))
     assert outcome.state == "diverged"
     assert outcome.error is not None
     assert "did not ask for effect 0.1/1" in outcome.error["message"]
@@ -335,7 +335,7 @@ def decided(bench: Bench) -> Task:
 
 def test_the_time_in_which_a_person_decides_is_not_the_tasks(bench: Bench) -> None:
     task = decided(bench)
-    days: dict[str, Any] = {"clock": lambda: time.time() + 3 * 86400.0, "limits": Limits(timeout=60.0)}
+    days: dict[str, Any] = {"clock": lambda: time.time() + 3 * 86400.0, "limits": WorkerLimits(timeout=60.0)}
 
     def die(name: str, key: str) -> None:
         if (name, key) == ("before effect", "0/2"):
@@ -357,7 +357,7 @@ def test_another_engine_does_not_go_on_after_a_decision(bench: Bench) -> None:
 
 def test_a_process_that_always_dies_fails_the_task(bench: Bench) -> None:
     task = bench.task("- push(a)", "- push(b)")
-    worker = bench.worker(task, limits=Limits(deaths=3))
+    worker = bench.worker(task, limits=WorkerLimits(deaths=3))
 
     def step(name: str, key: str) -> None:
         if (name, key) == ("after answer", "0/1"):
@@ -377,7 +377,7 @@ def test_a_process_that_always_dies_fails_the_task(bench: Bench) -> None:
 def test_a_host_that_always_dies_leaves_the_task_to_be_continued(bench: Bench) -> None:
     task = bench.task("- push(a)", "- push(b)")
     case = Case(bench.launcher._launcher, bench.folder, task)
-    worker = bench.worker(task, limits=Limits(host_deaths=2))
+    worker = bench.worker(task, limits=WorkerLimits(host_deaths=2))
     host: Any = worker.host
 
     def step(name: str, key: str) -> None:
@@ -428,7 +428,7 @@ def test_frames_that_are_none_end_the_process(bench: Bench, monkeypatch: pytest.
         return [{**m, "key": ["no text"]} if m["t"] == "effect" else m for m in found]
 
     monkeypatch.setattr(worker_run.Stream, "receive", receive)
-    outcome = bench.run(task, limits=Limits(deaths=1))
+    outcome = bench.run(task, limits=WorkerLimits(deaths=1))
     assert outcome.state == "failed"
     assert outcome.error is not None
     assert "an effect that is none" in outcome.error["message"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.server.catalog.archives import archive
-from vetro.packages.lock import Choice, LockedPackage
+from vetro.packages.lock import ChosenVersion, LockedPackage
 from vetro.server.catalog import service
 from vetro.server.catalog.dependencies import Wishes, choose_for_model, packages_for, packages_for_model
 from vetro.server.catalog.imports import import_packages
@@ -94,11 +94,11 @@ def test_every_choice_has_its_reason(ann: Any, shelf: Any) -> None:
     found = choose_for_model(ann.caller.project_id, model)
     told = [choice for choice in found.resolution if not choice.chosen.startswith("io.")]
     assert told == [
-        Choice("", "com.example.App", "1.0.0", "com.example.App/1.0.0"),
-        Choice("com.example.App/1.0.0", "com.example.Lib", "1", "com.example.Lib/1.0.0"),
-        Choice("com.example.Lib/1.0.0", "com.example.Base", "1", "com.example.Base/1.4.0"),
+        ChosenVersion("", "com.example.App", "1.0.0", "com.example.App/1.0.0"),
+        ChosenVersion("com.example.App/1.0.0", "com.example.Lib", "1", "com.example.Lib/1.0.0"),
+        ChosenVersion("com.example.Lib/1.0.0", "com.example.Base", "1", "com.example.Base/1.4.0"),
     ]
-    assert Choice("com.example.Lib/1.0.0", "io.murano", "0", "io.murano/0.0.0") in found.resolution
+    assert ChosenVersion("com.example.Lib/1.0.0", "io.murano", "0", "io.murano/0.0.0") in found.resolution
 
 
 def test_wishes(ann: Any, shelf: Any) -> None:

@@ -95,7 +95,7 @@ def names(text: str, **more: Any) -> list[str]:
     return [row[3] for row in found(text, **more).rows]
 
 
-def found(text: str, caller: Caller = ANN, skip: int = 0, **more: Any) -> fuzzy_search.Found:
+def found(text: str, caller: Caller = ANN, skip: int = 0, **more: Any) -> fuzzy_search.SearchResult:
     query = Query(search=text, type="Application", catalog=True, **{"limit": 24, "order_by": (), **more})
     return fuzzy_search.find(caller, query, skip)
 

@@ -44,7 +44,7 @@ def test_it_stays_where_it_was_deployed_first(planting: Any, monkeypatch: Any) -
 
     def works(name: str) -> None:
         monkeypatch.setattr(cloud_settings, "_chosen", {})
-        monkeypatch.setattr(kinds, "choose", lambda place: kinds.Choice(kinds.find(name)))
+        monkeypatch.setattr(kinds, "choose", lambda place: kinds.ChosenKind(kinds.find(name)))
 
     def kept() -> Any:
         session = garden.open()

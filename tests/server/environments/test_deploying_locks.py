@@ -78,7 +78,7 @@ def test_a_task_that_is_begun_meanwhile_ends_with_the_environment(
     task = deploying.deploy(garden.caller, garden.id, garden.open())
     seen = [before]  # at the first look it was not there yet
 
-    def get(*given: Any) -> queries.Found:
+    def get(*given: Any) -> queries.ListedEnvironment:
         return seen.pop() if seen else queries.get(*given)
 
     monkeypatch.setattr(deploying, "queries", SimpleNamespace(get=get))

@@ -13,7 +13,7 @@ from django.db import connection
 
 from tests.server.environments.conftest import archive, plant
 from vetro.engine.version import engine_version
-from vetro.packages.lock import Choice, Lock, LockedPackage
+from vetro.packages.lock import ChosenVersion, Lock, LockedPackage
 from vetro.server.catalog import blobs, garbage
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import delete, import_packages
@@ -110,8 +110,8 @@ def test_a_deployment_leaves_its_lock(planting: Any) -> None:
     assert lock is not None
     assert lock.packages == (LockedPackage("test.garden", "1.0.0", package.digest),)
     assert (lock.packages[0].source, lock.engine) == ("project", engine_version())
-    assert Choice("", "test.Plant", "1.0.0", "test.garden/1.0.0") in lock.resolution
-    assert Choice("test.garden/1.0.0", "io.murano", "0", "io.murano/0.0.0") in lock.resolution
+    assert ChosenVersion("", "test.Plant", "1.0.0", "test.garden/1.0.0") in lock.resolution
+    assert ChosenVersion("test.garden/1.0.0", "io.murano", "0", "io.murano/0.0.0") in lock.resolution
     assert "io.murano/0.0.0" in lock.library
     # As long as nothing changes it stays the same, to the byte.
     garden.deploy(garden.open())

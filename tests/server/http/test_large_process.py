@@ -18,7 +18,7 @@ from tests.support.waiting import until
 from vetro.server.config.address import RUN
 from vetro.server.errors import TooLarge, TooMany, Unavailable
 from vetro.server.http import large_process, large_transfer
-from vetro.server.http.large_transfer import SOCKET, Answer, hand_over
+from vetro.server.http.large_transfer import SOCKET, SentResponse, hand_over
 
 pytestmark = pytest.mark.attack("data", "M7")
 
@@ -41,7 +41,9 @@ def server(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     assert process.wait(30) == 0
 
 
-def ask(path: str = "/", whose: str = "p", body: bytes | None = None, tmp: Path | None = None, **more: Any) -> Answer:
+def ask(
+    path: str = "/", whose: str = "p", body: bytes | None = None, tmp: Path | None = None, **more: Any
+) -> SentResponse:
     environ = {"PATH_INFO": path, "REQUEST_METHOD": "POST", "vetro.caller": object(), **more}
     if body is None:
         return hand_over(environ, whose, None)
@@ -53,7 +55,7 @@ def ask(path: str = "/", whose: str = "p", body: bytes | None = None, tmp: Path 
         return hand_over(environ, whose, (opened.fileno(), len(body)))
 
 
-def told(answer: Answer) -> dict[str, Any]:
+def told(answer: SentResponse) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(dict(answer.headers)["X-Told"])
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from vetro.engine.worker.decisions import resolve
-from vetro.engine.worker.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask
+from vetro.engine.worker.journal import Ended, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, RecordedEffect
 from vetro.engine.worker.ports import LeaseLost
 from vetro.server.tasks.claim import claim
 from vetro.server.tasks.journal import DbJournal
@@ -19,8 +19,8 @@ SPEC = {"id": "t", "model": {"a": [1, None]}, "packages": ["/here/x.zip"]}
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 
-def entry(number: int) -> Entry:
-    return Entry(f"0/{number}", "clock", f"digest {number}", {"n": number}, float(number))
+def entry(number: int) -> RecordedEffect:
+    return RecordedEffect(f"0/{number}", "clock", f"digest {number}", {"n": number}, float(number))
 
 
 def fresh(id: str = "t") -> DbJournal:
@@ -132,7 +132,7 @@ def test_results_are_written_once() -> None:
 def test_keys_that_databases_do_not_like() -> None:
     journal = fresh()
     odd = 'a"\\\0\ud800é' + "x" * 900
-    journal.intent(Entry(odd, "ki\0nd", "d", {}, 1.0))
+    journal.intent(RecordedEffect(odd, "ki\0nd", "d", {}, 1.0))
     journal.commit()
     journal = DbJournal("t")
     journal.result(odd, 1, None, 1.0)
@@ -163,7 +163,7 @@ def test_reports_become_rows_and_events_once() -> None:
 
 def test_nothing_of_it_can_be_read_in_the_file() -> None:
     journal = fresh()
-    journal.intent(Entry("0/1", "k", "d", {"password": "canary-1"}, 1.0))
+    journal.intent(RecordedEffect("0/1", "k", "d", {"password": "canary-1"}, 1.0))
     journal.result("0/1", "canary-2", None, 2.0)
     journal.note(Note("0/2", "report", {"text": "canary-3"}, "d", 7.0))
     journal.checkpoint({"Objects": "canary-4"}, 1.0)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.tasks import shop
 from vetro.engine.outcome import Outcome
-from vetro.engine.worker.journal import Ended, Entry
+from vetro.engine.worker.journal import Ended, RecordedEffect
 from vetro.server import setup
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config
@@ -136,7 +136,7 @@ def test_a_person_decides(ann: Any, eve: Any, drain: Callable[..., int]) -> None
     assert isinstance(lease, Lease)
     journal = DbJournal(made.id, lease.hold)
     journal.begin(made.spec, "1.0", 1.0)
-    journal.intent(Entry("0/1", "workflow", "d", {"name": "pay"}, 1.0))
+    journal.intent(RecordedEffect("0/1", "workflow", "d", {"name": "pay"}, 1.0))
     journal.end(Ended("needs_person"))
     journal.commit()
     finish(lease.held, Outcome("needs_person"))

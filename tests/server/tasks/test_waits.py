@@ -17,7 +17,7 @@ from tests.server.tasks import shop
 from tests.server.web.conftest import signed_in
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.outcome import OpenEffect, Outcome
-from vetro.engine.worker.journal import Ended, Entry, Note
+from vetro.engine.worker.journal import Ended, Note, RecordedEffect
 from vetro.server.tasks import clock, members
 from vetro.server.tasks.claim import Lease, claim
 from vetro.server.tasks.completion import finish
@@ -123,7 +123,7 @@ def test_in_line(world: World) -> None:
 def test_a_person(world: World) -> None:
     made, lease = world.begun(environment="e")
     journal = DbJournal(made.id, lease.hold)
-    journal.intent(Entry("0/1", "workflow", "d", {"name": "pay"}, 1.0))
+    journal.intent(RecordedEffect("0/1", "workflow", "d", {"name": "pay"}, 1.0))
     journal.end(Ended("needs_person", at=time.time() - 90))
     journal.commit()
     finish(lease.held, Outcome("needs_person", open=[OpenEffect("0/1", "workflow", {}, 1.0)]))
@@ -169,7 +169,7 @@ def test_its_processes_and_the_code_of_its_packages(world: World) -> None:
     journal = DbJournal(made.id, lease.hold)
     journal.begin(made.spec, "1.0", now - 20)
     journal.note(Note("n", "report", {"text": "hello", "id": "1"}, "d", now - 7))
-    journal.intent(Entry("0/1", "sleep", "d", {}, now - 15))
+    journal.intent(RecordedEffect("0/1", "sleep", "d", {}, now - 15))
     journal.commit()
     assert world.waits(made) == [("effect", "the end of 'sleep'")]  # although its host says nothing of it
     journal.result("0/1", None, None, now - 10)

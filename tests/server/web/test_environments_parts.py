@@ -13,7 +13,7 @@ from django.test import Client
 from tests.server.tasks import shop
 from tests.server.web.test_environments import words
 from vetro.engine.outcome import Outcome
-from vetro.engine.worker.journal import Ended, Entry
+from vetro.engine.worker.journal import Ended, RecordedEffect
 from vetro.model.differences import Difference, Property
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import queue
@@ -84,7 +84,7 @@ def test_a_person_decides_on_the_page(ann: Any, browser: Callable[[Any], Client]
     assert isinstance(lease, Lease)
     journal = DbJournal(made.id, lease.hold)
     journal.begin(made.spec, "1.0", 1.0)
-    journal.intent(Entry("0/1", "workflow", "d", {"name": "pay", "password": "canary"}, 1.0))
+    journal.intent(RecordedEffect("0/1", "workflow", "d", {"name": "pay", "password": "canary"}, 1.0))
     journal.end(Ended("needs_person"))
     journal.commit()
     finish(lease.held, Outcome("needs_person"))

@@ -17,7 +17,7 @@ from django.test import Client
 from tests.support.image_tool import SMALL, becomes, image_lacks
 from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.helper import presence
-from vetro.clouds.helper.limits import Limits
+from vetro.clouds.helper.limits import HelperLimits
 from vetro.clouds.helper.service import CloudHelper, listening
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.nspawn.driver import NspawnDriver
@@ -143,7 +143,7 @@ def test_an_image_of_the_cloud_helper_is_seen_at_once(
     def lacks() -> tuple[str, str | None] | None:
         return None if images.list() else (NO_IMAGE, BUILD_IMAGE)
 
-    helper = CloudHelper(tmp_path, driver, Limits(), os.geteuid(), lacks)
+    helper = CloudHelper(tmp_path, driver, HelperLimits(), os.geteuid(), lacks)
     listener = listening(place, os.getegid())
     threading.Thread(target=helper.serve, args=(listener,), daemon=True).start()
     monkeypatch.setenv("VETRO_CLOUD_HELPER", str(place))

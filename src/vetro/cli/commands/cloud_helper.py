@@ -20,7 +20,7 @@ from vetro.cli import output as out
 from vetro.clouds import kinds
 from vetro.clouds.drivers.errors import HelperUnusable
 from vetro.clouds.helper import presence
-from vetro.clouds.helper.limits import Limits, of_machine
+from vetro.clouds.helper.limits import HelperLimits, of_machine
 from vetro.clouds.helper.service import CloudHelper, listening
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Place
@@ -86,7 +86,7 @@ def command(
             return None if found is None else (found.reason, found.hint)
 
         most_memory, most_disk = of_machine(directory)
-        bounds = Limits(chosen, servers, most_memory if memory is None else memory << 10, disk or most_disk)
+        bounds = HelperLimits(chosen, servers, most_memory if memory is None else memory << 10, disk or most_disk)
         helper = CloudHelper(directory, driver, bounds, account.pw_uid, lacks)
         at = socket or presence.address()
         _roots(at.parent.resolve())

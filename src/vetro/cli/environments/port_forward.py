@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from vetro.cli import output as out
 from vetro.cli.client.requests import Client, ClientError
-from vetro.cli.environments.server_commands import PART, Sender, Target
+from vetro.cli.environments.server_commands import PART, Sender, ServerTarget
 
 #: Connections that wait to be taken.
 _BACKLOG = 16
@@ -52,7 +52,7 @@ class Forward:
 def forward(client: Client, name: str, server: str, forwards: Sequence[Forward], address: str) -> None:
     """Takes connections until it is interrupted. Raises `ClientError` where no command may be run in the server; fails
     the command where a port here is taken."""
-    target = Target(client, name, server)
+    target = ServerTarget(client, name, server)
     if target.run(["python3", "-c", ""], len, len):  # better now than at the first connection
         out.fail("python3 does not run in the server")
     doors = [(_door(address, one.here), one) for one in forwards]
@@ -79,7 +79,7 @@ def _door(address: str, port: int) -> socket.socket:
         )
 
 
-def _take(door: socket.socket, target: Target, port: int) -> None:
+def _take(door: socket.socket, target: ServerTarget, port: int) -> None:
     while True:
         try:
             connection, _ = door.accept()
@@ -88,7 +88,7 @@ def _take(door: socket.socket, target: Target, port: int) -> None:
         threading.Thread(target=_relay, args=(connection, target, port), daemon=True).start()
 
 
-def _relay(connection: socket.socket, target: Target, port: int) -> None:
+def _relay(connection: socket.socket, target: ServerTarget, port: int) -> None:
     """One connection, to its end. What goes wrong is told, and the others go on."""
     said = bytearray()
 

@@ -28,7 +28,7 @@ PART, _PAUSE = 64 << 10, 0.1
 Sink: TypeAlias = Callable[[bytes], object]
 
 
-class Target:
+class ServerTarget:
     """A server of an environment; without a name the only one that there is."""
 
     def __init__(self, client: Client, name: str, server: str) -> None:
@@ -127,7 +127,7 @@ class Sender:
 
 def run(client: Client, name: str, server: str, words: Sequence[str], *, takes_input: bool, terminal: bool) -> int:
     """`vetro exec`: the status that the command ended with."""
-    target = Target(client, name, server)
+    target = ServerTarget(client, name, server)
     if not terminal:
         return target.run(words, writer(1), writer(2), feed=_pass_on if takes_input else None)
     with _raw() as resized:

@@ -19,7 +19,7 @@ from typing import IO, Final, NamedTuple, cast
 
 from vetro.cli import output as out
 from vetro.cli.client.requests import Client, Refused
-from vetro.cli.environments.server_commands import PART, Sender, Target, writer
+from vetro.cli.environments.server_commands import PART, Sender, ServerTarget, writer
 from vetro.visible import visible
 
 #: Files and folders of one copy, and levels of folders.
@@ -33,7 +33,7 @@ _ENDLESS: Final = frozenset((tarfile.XGLTYPE, tarfile.GNUTYPE_SPARSE))
 _SAID: Final = 8000
 
 
-class Place(NamedTuple):
+class ServerPath(NamedTuple):
     """A path in a server; without a name of one, in the only server."""
 
     environment: str
@@ -41,17 +41,17 @@ class Place(NamedTuple):
     path: str
 
 
-def place_of(text: str) -> Place | None:
+def place_of(text: str) -> ServerPath | None:
     """``NAME:PATH`` or ``NAME:SERVER:PATH``; None for a path of this machine, which may begin with './'."""
     parts = text.split(":", 2)
     if "/" in parts[0] or len(parts) == 1:
         return None
     if len(parts) == 2 or parts[1].startswith("/"):
-        return Place(parts[0], "", text.partition(":")[2])
-    return Place(*parts)
+        return ServerPath(parts[0], "", text.partition(":")[2])
+    return ServerPath(*parts)
 
 
-def fetch(client: Client, source: Place, target: Path, most: int) -> None:
+def fetch(client: Client, source: ServerPath, target: Path, most: int) -> None:
     """Copies from a server; ``most`` bytes at most. Raises `ClientError`."""
     name = posixpath.basename(posixpath.normpath(source.path))
     if not source.path.startswith("/") or not name:
@@ -63,7 +63,7 @@ def fetch(client: Client, source: Place, target: Path, most: int) -> None:
     folder = target.absolute().parent
     if not folder.is_dir():
         raise Refused(409, f"there is no folder {folder}", None)
-    server = Target(client, source.environment, source.server)
+    server = ServerTarget(client, source.environment, source.server)
     with _explained(), tempfile.TemporaryDirectory(dir=folder, prefix=".vetro-cp-") as work:
         left_out = _received(server, source.path, Path(work, "content"), most)
         os.replace(Path(work, "content"), target)
@@ -71,13 +71,13 @@ def fetch(client: Client, source: Place, target: Path, most: int) -> None:
         out.note(f"links and special files are left out: {left_out}")
 
 
-def put(client: Client, source: Path, target: Place, most: int) -> None:
+def put(client: Client, source: Path, target: ServerPath, most: int) -> None:
     """Copies to a server; ``most`` bytes at most. Raises `ClientError`."""
     if not target.path.startswith("/"):
         raise Refused(400, f"'{target.path}' is no absolute path in a server", None)
     if not source.exists():
         raise Refused(404, f"there is no {source}", None)
-    server = Target(client, target.environment, target.server)
+    server = ServerTarget(client, target.environment, target.server)
     path = posixpath.normpath(target.path)
     if server.run(["test", "-d", path], _drop, _drop) == 0:
         folder, name = path, source.absolute().resolve().name
@@ -101,7 +101,7 @@ def put(client: Client, source: Path, target: Place, most: int) -> None:
     said.check(status)
 
 
-def _received(server: Target, path: str, content: Path, most: int) -> int:
+def _received(server: ServerTarget, path: str, content: Path, most: int) -> int:
     """Writes what a server sends to ``content``; how much was left out."""
     said = _Beginning()
     # Where a link leads to in there; without a word where nothing is.

@@ -17,7 +17,7 @@ from vetro.clouds.drivers.tools import run
 from vetro.clouds.guest import first_files
 from vetro.clouds.guest.commands import configure, get_file, journal, put_file, signals
 from vetro.clouds.guest.exec import Output
-from vetro.clouds.guest.running_command import Entry, GuestCommand
+from vetro.clouds.guest.running_command import CommandEntry, GuestCommand
 from vetro.clouds.images.building import Build, Builds
 from vetro.clouds.images.store import ImageStore, delete_tree
 from vetro.clouds.interface import Command, NotAvailable, Owner, RunningCommand
@@ -48,7 +48,7 @@ class Guest(Protocol):
         """Runs a command in it. Raises `GuestCommandFailed`."""
         ...  # pragma: no cover - protocol
 
-    def entry(self, command: Sequence[str], terminal: bool) -> Entry:
+    def entry(self, command: Sequence[str], terminal: bool) -> CommandEntry:
         """How a command gets into it that runs on. Raises `GuestCommandFailed`."""
         ...  # pragma: no cover - protocol
 
@@ -249,7 +249,7 @@ class GuestDriver(ABC, Generic[GuestT]):
         """Starts a command as root of a server (not of this machine) that runs on. Raises `GuestCommandFailed`."""
         return GuestCommand(self.entry(server, command.words, command.terminal is not None), command)
 
-    def entry(self, server: str, command: Sequence[str], terminal: bool) -> Entry:
+    def entry(self, server: str, command: Sequence[str], terminal: bool) -> CommandEntry:
         """How a command gets into a server that is to run on. Raises `GuestCommandFailed`."""
         return self._known(server).entry(command, terminal)
 

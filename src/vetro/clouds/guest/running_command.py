@@ -35,7 +35,7 @@ _KINDS = {b"o": "stdout", b"e": "stderr", b"i": "input"}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommandEntry:
     """How a command gets into a server. ``terminal``: descriptors of both ends of one, which are closed here.
 
     ``status``: the words themselves write the command's status to descriptor 9.
@@ -47,7 +47,7 @@ class Entry:
 
 
 def hold(
-    entry: Entry,
+    entry: CommandEntry,
     size: tuple[int, int] | None,
     takes_input: bool,
     control: socket.socket,
@@ -162,7 +162,7 @@ class HeldCommand:
 class GuestCommand(HeldCommand):
     """A command whose process this one starts."""
 
-    def __init__(self, entry: Entry, command: Command) -> None:
+    def __init__(self, entry: CommandEntry, command: Command) -> None:
         """Starts it. Raises `GuestCommandFailed`."""
 
         def begin(control: socket.socket, listener: socket.socket) -> Callable[[], None]:

@@ -74,7 +74,7 @@ def of_machine(directory: Path) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HelperLimits:
     """``settings``: the address plan and the pool of floating addresses. ``servers``: the most that there may be;
     ``memory`` (MiB) and ``disk`` (GiB): what they may have together."""
 

@@ -26,7 +26,7 @@ from vetro.clouds.drivers.base import InspectedDriver, JournalDriver, MeasuringD
 from vetro.clouds.drivers.errors import HelperAway, HelperRefused, HostFailed
 from vetro.clouds.drivers.values import Id, ValueInvalid
 from vetro.clouds.guest import running_command
-from vetro.clouds.guest.running_command import Entry
+from vetro.clouds.guest.running_command import CommandEntry
 from vetro.clouds.helper import limits
 from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOUD, arguments, plain
 from vetro.clouds.helper.failures import failure
@@ -71,7 +71,7 @@ class HelpedDriver(
         """The folder of the socket of an agent's queue."""
         ...  # pragma: no cover - protocol
 
-    def entry(self, server: str, command: Any, terminal: bool) -> Entry:
+    def entry(self, server: str, command: Any, terminal: bool) -> CommandEntry:
         """How a command gets into a server."""
         ...  # pragma: no cover - protocol
 
@@ -89,7 +89,7 @@ class CloudHelper:
         self,
         directory: Path,
         driver: HelpedDriver,
-        bounds: limits.Limits,
+        bounds: limits.HelperLimits,
         user: int,
         lacks: Callable[[], tuple[str, str | None] | None],
     ) -> None:

@@ -25,7 +25,7 @@ from vetro.clouds.drivers.values import ICMP
 from vetro.clouds.nspawn import nft
 from vetro.clouds.nspawn.border import LINK_LOCAL
 from vetro.clouds.nspawn.links import bridge_name, port_name
-from vetro.clouds.nspawn.namespaces import UPLINK, Link
+from vetro.clouds.nspawn.namespaces import UPLINK, NetworkLink
 from vetro.clouds.nspawn.nft import Expression, differs, equal, header, meta, one_of, within
 
 #: Name of the tables in the namespace.
@@ -41,7 +41,7 @@ _ICMP = {1: "icmp", 58: "icmpv6"}
 class Rules:
     """Everything that the filter follows from: what one project has, and nothing of another one."""
 
-    link: Link
+    link: NetworkLink
     networks: Sequence[NetworkSpec] = ()
     nics: Sequence[NicSpec] = ()
     groups: Mapping[str, GroupSpec] = field(default_factory=dict)

@@ -34,7 +34,7 @@ _INSIDE = "echo 1 > /proc/sys/net/ipv4/ip_forward; cd /proc/sys/net/ipv6/conf 2>
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NetworkLink:
     """The addresses of a link: four in a row, of which the middle two are used."""
 
     network: IPv4Network
@@ -75,12 +75,12 @@ def exists(name: str) -> bool:
         return False
 
 
-def complete(name: str, link: Link) -> bool:
+def complete(name: str, link: NetworkLink) -> bool:
     """Whether namespace and link are as `ensure` makes them."""
     return exists(name) and links.exists(name) and links.taken().get(str(link.network)) == name
 
 
-def ensure(name: str, link: Link | None, ranges: IPv4Network) -> Link:
+def ensure(name: str, link: NetworkLink | None, ranges: IPv4Network) -> NetworkLink:
     """Makes the namespace with its link, or what is missing of it; gives the link.
 
     Its addresses are those of ``link``, unless this machine uses them for something else meanwhile, or the first free
@@ -137,12 +137,12 @@ def free_of(link_range: IPv4Network) -> str | None:
     return None
 
 
-def _choose(ranges: IPv4Network, taken: Mapping[str, str]) -> Link:
+def _choose(ranges: IPv4Network, taken: Mapping[str, str]) -> NetworkLink:
     here = [net for net in map(IPv4Network, taken) if net.overlaps(ranges)]
     whole = any(ranges.subnet_of(net) for net in here)
     for block in () if whole else ranges.subnets(new_prefix=30):
         if not any(block.overlaps(net) for net in here):
-            return Link(block)
+            return NetworkLink(block)
     error = AddressTaken(f"no four addresses in a row are left in {ranges} for the link of a project: {_whose(ranges)}")
     error.hint = "set link_cidr in the settings of the cloud to a private range that this machine does not use"
     raise error

@@ -18,7 +18,7 @@ from vetro.clouds.drivers.errors import AddressTaken, DriverError
 from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, ServerSpec
 from vetro.clouds.images import sources
 from vetro.clouds.nspawn import border, firewall, ip_forwarding, links, namespaces, nft
-from vetro.clouds.nspawn.namespaces import Link
+from vetro.clouds.nspawn.namespaces import NetworkLink
 
 
 class Networks:
@@ -59,10 +59,10 @@ class Networks:
         """Name of a project's namespace."""
         return namespaces.name_of(self._cloud, project)
 
-    def link(self, project: str) -> Link | None:
+    def link(self, project: str) -> NetworkLink | None:
         """The link of a project; None while it has none."""
         data = spec_files.load(self._link_record(project))
-        return Link(IPv4Network(data["link"])) if isinstance(data, dict) and data["link"] else None
+        return NetworkLink(IPv4Network(data["link"])) if isinstance(data, dict) and data["link"] else None
 
     def projects(self) -> list[str]:
         """Projects that have a namespace, or are about to get one."""

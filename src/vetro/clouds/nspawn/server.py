@@ -25,7 +25,7 @@ from vetro.clouds.guest.console_text import plain_lines
 from vetro.clouds.guest.exec import Output, collect, entering
 from vetro.clouds.guest.files import read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
-from vetro.clouds.guest.running_command import Entry, open_terminal
+from vetro.clouds.guest.running_command import CommandEntry, open_terminal
 from vetro.clouds.images.shift import RANGE
 from vetro.clouds.images.store import Image, delete_tree
 from vetro.clouds.nspawn import disks, links, namespaces, subvolumes, supervisor, volumes
@@ -294,12 +294,12 @@ class NspawnServer:
                 raise GuestCommandFailed(f"the server {self.id} stopped meanwhile: {self.why()}") from None
             raise
 
-    def entry(self, command: Sequence[str], terminal: bool) -> Entry:
+    def entry(self, command: Sequence[str], terminal: bool) -> CommandEntry:
         """How a command gets into it, with a terminal of its own if it wants one. Raises `GuestCommandFailed`."""
         leader, words = self._into(command, {"TERM": "xterm-256color"} if terminal else {})
         if not terminal:
-            return Entry(words)
-        return Entry(words, open_terminal(f"/proc/{leader}/root", int(load(self.folder / "launch.json")["uid"])))
+            return CommandEntry(words)
+        return CommandEntry(words, open_terminal(f"/proc/{leader}/root", int(load(self.folder / "launch.json")["uid"])))
 
     def _into(self, command: Sequence[str], env: Mapping[str, str]) -> tuple[int, list[str]]:
         """Its first process, and the words that run a command in it. Raises `GuestCommandFailed`."""

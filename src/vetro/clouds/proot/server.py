@@ -22,7 +22,7 @@ from vetro.clouds.guest.console_text import LARGEST_LOG, plain_lines
 from vetro.clouds.guest.exec import LARGEST_OUTPUT, Output, guest_environment
 from vetro.clouds.guest.files import read_end, read_small
 from vetro.clouds.guest.first_files import AGENT, SEED, SOCKET
-from vetro.clouds.guest.running_command import Entry
+from vetro.clouds.guest.running_command import CommandEntry
 from vetro.clouds.images.store import delete_tree
 from vetro.clouds.proot import systemctl
 from vetro.clouds.proot.systemctl import STATE
@@ -225,13 +225,13 @@ class ProotServer:
             streams = [_read(place / name) for name in ("out", "err")]
         return Output(streams[0][0], streams[1][0], code, streams[0][1] or streams[1][1])
 
-    def entry(self, command: Sequence[str], terminal: bool) -> Entry:
+    def entry(self, command: Sequence[str], terminal: bool) -> CommandEntry:
         """How a command gets into it. Raises `GuestCommandFailed`. Proot may stay when it has ended (`execute`)."""
         if not self.alive():
             raise GuestCommandFailed(f"the server {self.id} does not run")
         env = {"TERM": "xterm-256color"} if terminal else {}
         inner = ["sh", "-c", f'"$@" {STATUS}>&-; echo $? >&{STATUS}', "sh", *command]
-        return Entry(self.words(inner, env), os.openpty() if terminal else None, status=True)
+        return CommandEntry(self.words(inner, env), os.openpty() if terminal else None, status=True)
 
     def _await(self, place: Path, timeout: float) -> int | None:
         """Exit status of a command; None when it was ended because it took too long."""

@@ -24,7 +24,7 @@ from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.snapshots import SnapshotEffects
-from vetro.engine.host.stacks import CONFLICT_PAUSES, Stacks
+from vetro.engine.host.stacks import CONFLICT_PAUSES, StackEffects
 from vetro.engine.host.waits import LONG, WaitTeller, waits_of
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.yaql.errors import VetroError
@@ -72,7 +72,7 @@ class EffectsHost:
             may_drop=(lambda: True) if heartbeat is None else heartbeat.lives,
             own=own,
         )
-        self._stacks = Stacks(cloud, owner, conflict_pauses)
+        self._stacks = StackEffects(cloud, owner, conflict_pauses)
         small = Small(identities or _identities(owner), cipher, clock)
         self._handlers: dict[str, Handler] = {
             kind: (lambda request, effect=effect: effect.perform(request.args))  # type: ignore[misc]

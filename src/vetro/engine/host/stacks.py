@@ -80,7 +80,7 @@ class _Turns:
             self._lock.notify_all()
 
 
-class Stacks:
+class StackEffects:
     """Handlers of the effects that a cloud performs."""
 
     def __init__(

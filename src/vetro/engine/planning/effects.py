@@ -21,7 +21,7 @@ from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import RESULTS
 from vetro.engine.host.answer import BadRequest, Request, describe
 from vetro.engine.host.simple_effects import Small
-from vetro.engine.host.stacks import Stacks
+from vetro.engine.host.stacks import StackEffects
 from vetro.engine.task.pipe_effects import answer as opened
 from vetro.engine.worker.journal import about
 from vetro.muranopl.runtime.effects import UnknownEffect
@@ -71,7 +71,7 @@ class RecorderEffects:
         self._cloud, self._owner, self._key = cloud, owner, key
         self._channel = cloud.channel(owner)
         self._seed, self._now, self._outside = seed, now, outside
-        self._stacks = Stacks(cloud, owner, (), together=1)
+        self._stacks = StackEffects(cloud, owner, (), together=1)
         small = Small(identities, None, lambda: self._now)
         self._handlers = {
             "identity": small.identity,

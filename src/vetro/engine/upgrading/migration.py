@@ -9,7 +9,7 @@ from typing import Any
 from vetro.clouds.interface import NotAvailable
 from vetro.diagnostics import Text
 from vetro.engine.failure import describe, message_of
-from vetro.engine.upgrading.steps import Step
+from vetro.engine.upgrading.steps import UpgradeStep
 from vetro.model.header import id_of, type_of
 from vetro.model.tree import has_class_keys, walk
 from vetro.muranopl.declarations.tree import Position
@@ -39,7 +39,7 @@ class NoEffects:
         raise NotAvailable(Text("a migration does nothing outside: effect '{kind}' is refused", kind=kind))
 
 
-def migrate(session: Session, step: Step, object_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def migrate(session: Session, step: UpgradeStep, object_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The properties that the migration of a step makes of ``values``, as plain data. Raises `MigrationFailed`."""
     assert isinstance(step.what, Migration)
     name, kind = step.what.name, step.kind
@@ -60,7 +60,7 @@ def migrate(session: Session, step: Step, object_id: str, values: Mapping[str, A
     return made
 
 
-def with_ids(object_id: str, step: Step, values: dict[str, Any], known: Container[str]) -> list[dict[str, Any]]:
+def with_ids(object_id: str, step: UpgradeStep, values: dict[str, Any], known: Container[str]) -> list[dict[str, Any]]:
     """Gives the definitions that a migration has made ids that follow from what, and where, they are; those
     definitions, owners first. ``known``: ids that were there before."""
     made = []
@@ -80,7 +80,7 @@ def with_ids(object_id: str, step: Step, values: dict[str, Any], known: Containe
     return made
 
 
-def _failed(step: Step, object_id: str, why: str, error: Exception | None = None) -> MigrationFailed:
+def _failed(step: UpgradeStep, object_id: str, why: str, error: Exception | None = None) -> MigrationFailed:
     text = Text(
         "migration {kind}::{name} to {to} fails for object '{id}': {why}",
         kind=step.kind.name,

@@ -9,7 +9,7 @@ from typing import Any
 
 from vetro.diagnostics import Text
 from vetro.engine.upgrading.migration import MigrationFailed, migrate, with_ids
-from vetro.engine.upgrading.steps import Step, former_classes, steps, successor
+from vetro.engine.upgrading.steps import UpgradeStep, former_classes, steps, successor
 from vetro.model.differences import same
 from vetro.model.header import class_name, header_of, id_of, label_of, parse_type_text, type_of
 from vetro.model.secrets import Secret, masked
@@ -82,7 +82,7 @@ class Objects:
         self._keep = keep
         self._old, self._new = old, new
         self._target, self._chosen = target, chosen
-        self._steps: dict[Any, list[Step]] = {}
+        self._steps: dict[Any, list[UpgradeStep]] = {}
         #: Id of an object that a migration made -> the release that it was made for, and the version of its package;
         #: None: it is as its class is now.
         self._fresh: dict[str, tuple[Version, Version] | None] = {}
@@ -163,7 +163,7 @@ class Objects:
         self.moved.append(told)
 
     def _walked(
-        self, own: str, due: list[Step], values: dict[str, Any], known: set[str], told: Moved
+        self, own: str, due: list[UpgradeStep], values: dict[str, Any], known: set[str], told: Moved
     ) -> dict[str, Any]:
         """The properties after all steps."""
         for step in due:
@@ -180,7 +180,7 @@ class Objects:
             told.steps.append({"to": str(step.what.to), "name": step.what.name, "class": step.kind.name})
         return values
 
-    def _adopt(self, made: dict[str, Any], step: Step) -> None:
+    def _adopt(self, made: dict[str, Any], step: UpgradeStep) -> None:
         """Remembers for which release a migration made an object; its own package's are those of that release."""
         name, version, package = parse_type_text(type_of(made))
         mine, to = step.kind.package, step.what.to
@@ -231,7 +231,7 @@ class Objects:
             return found
         return self._new.type_for(stored.name, str(stored.version), stored.package)
 
-    def _due(self, kind: Any, versions: Mapping[str, Version]) -> list[Step]:
+    def _due(self, kind: Any, versions: Mapping[str, Version]) -> list[UpgradeStep]:
         key = (kind.key, str(kind.package.version), *sorted((name, str(version)) for name, version in versions.items()))
         found = self._steps.get(key)
         if found is None:

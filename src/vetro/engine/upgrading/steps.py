@@ -12,21 +12,21 @@ from vetro.packages.version_steps import Migration, Rename, former_names, is_due
 Versions = Mapping[str, Version]
 
 
-class Step(NamedTuple):
+class UpgradeStep(NamedTuple):
     """One step: a property gets another name, or a migration of ``kind`` runs."""
 
     what: Rename | Migration
     kind: Any
 
 
-def steps(kind: Any, stored: Versions) -> list[Step]:
+def steps(kind: Any, stored: Versions) -> list[UpgradeStep]:
     """The steps of an object that becomes one of class ``kind``.
 
     By release, and of one release renames before migrations and bases before what extends them. The classes of a
     package go together: releases of different packages say nothing about each other. A base that the object did not
     have before begins with nothing.
     """
-    packages: dict[str, list[tuple[tuple[Any, ...], Step]]] = {}
+    packages: dict[str, list[tuple[tuple[Any, ...], UpgradeStep]]] = {}
     for level, base in enumerate(reversed(kind.ancestors)):
         before, after = stored.get(base.package.name), base.package.version
         if before is None or release(before) >= release(after):
@@ -34,7 +34,7 @@ def steps(kind: Any, stored: Versions) -> list[Step]:
         mine = packages.setdefault(base.package.name, [])
         for order, found in ((0, renames(base)), (1, migrations(base))):
             due = (one for one in found if is_due(one.to, before, after))
-            mine += [((release(one.to), order, level), Step(one, base)) for one in due]
+            mine += [((release(one.to), order, level), UpgradeStep(one, base)) for one in due]
     return [step for found in packages.values() for _, step in sorted(found, key=lambda one: one[0])]
 
 

@@ -1,4 +1,4 @@
-"""`Inventory`: what clouds have of environments, listed every ten minutes, and at once after something went down.
+"""`CloudListings`: what clouds have of environments, listed every ten minutes, and at once after something went down.
 
 It says what is there, not what should be: who knows the model compares the two. A cloud that does not answer is told as
 that: nothing follows from it about what it has.
@@ -23,7 +23,7 @@ _STACKS, _SERVERS = 500, 2000
 LONGEST = 255
 
 
-class Inventory:
+class CloudListings:
     """When which environment is listed; what was found and is still to be told."""
 
     def __init__(self, chance: random.Random) -> None:

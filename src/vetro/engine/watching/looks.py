@@ -49,7 +49,7 @@ class Looks:
         self._looking: set[str] = set()
         self._asked: dict[str, float] = {}
         #: What clouds have, and clouds that are being listed.
-        self.inventory = inventory.Inventory(random.Random())
+        self.inventory = inventory.CloudListings(random.Random())
         self._listing: set[str] = set()
         #: By key of a cloud: when its servers were measured last; by server: what was counted then.
         self._measured: dict[str, float] = {}

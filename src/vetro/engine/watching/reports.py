@@ -11,7 +11,7 @@ from vetro.engine.watching import targets
 from vetro.engine.watching.states import (
     CheckReport,
     ComponentReport,
-    Finding,
+    Observation,
     State,
     component_report,
     server_finding,
@@ -85,7 +85,7 @@ def _report(environment: Environment, component: Component) -> ComponentReport |
     for id, name in component.servers.items():
         if environment.stale:
             text = Text("the cloud does not answer: {why}", why=environment.trouble or Text("nobody knows why"))
-            servers[id] = Finding(State.UNKNOWN, text)
+            servers[id] = Observation(State.UNKNOWN, text)
         else:
             seen = environment.servers.get(id)
             servers[id] = server_finding(name, None if seen is None else seen.status, environment.stopped.get(id))
@@ -94,7 +94,7 @@ def _report(environment: Environment, component: Component) -> ComponentReport |
         result = component.results[check.key]
         finding = result.finding()
         if result.until < now and (check.declared or finding is not None):
-            finding = Finding(State.UNKNOWN, Text("it was not asked in time"))
+            finding = Observation(State.UNKNOWN, Text("it was not asked in time"))
         server = check.server
         if not server:  # one that does not run keeps the object from answering
             server = next((id for id in servers if servers[id].state is not State.RUNNING), next(iter(servers), ""))
@@ -129,7 +129,7 @@ def _shown(id: str, report: ComponentReport) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding | None) -> dict[str, Any]:
+def _finding(finding: Observation | None) -> dict[str, Any]:
     if finding is None:
         return {"state": "", "text": ""}
     told: dict[str, Any] = encode_messages({"state": finding.state.value, "text": finding.text})

@@ -30,40 +30,40 @@ def worse(now: State, before: State) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Observation:
     """How something is, and why it is not running."""
 
     state: State
     text: str = ""
 
 
-def worst(findings: Iterable[Finding]) -> Finding | None:
+def worst(findings: Iterable[Observation]) -> Observation | None:
     """The first of the worst ones; None where there is none: then nobody can tell anything."""
-    found: Finding | None = None
+    found: Observation | None = None
     for item in findings:
         if found is None or _BADNESS[item.state] > _BADNESS[found.state]:
             found = item
     return found
 
 
-def server_finding(name: str, status: str | None, stopped: str | None) -> Finding:
+def server_finding(name: str, status: str | None, stopped: str | None) -> Observation:
     """How a server is. ``status``: as its cloud has it, None: it is gone; ``stopped``: who stopped it on purpose.
 
     What was stopped and runs nevertheless runs.
     """
     if status == "ACTIVE":
-        return Finding(State.RUNNING)
+        return Observation(State.RUNNING)
     if status is None:
-        return Finding(State.DOWN, Text("server '{name}' is gone", name=name))
+        return Observation(State.DOWN, Text("server '{name}' is gone", name=name))
     if status == "BUILD":
-        return Finding(State.DEGRADED, Text("server '{name}' is being made", name=name))
+        return Observation(State.DEGRADED, Text("server '{name}' is being made", name=name))
     if stopped is not None:
-        return Finding(State.STOPPED, Text("server '{name}' was stopped by {who}", name=name, who=stopped))
+        return Observation(State.STOPPED, Text("server '{name}' was stopped by {who}", name=name, who=stopped))
     if status == "SHUTOFF":
-        return Finding(State.DOWN, Text("server '{name}' has shut down", name=name))
+        return Observation(State.DOWN, Text("server '{name}' has shut down", name=name))
     if status == "ERROR":
-        return Finding(State.DOWN, Text("server '{name}' has ended by itself", name=name))
-    return Finding(State.UNKNOWN, Text("the cloud does not know how server '{name}' is", name=name))
+        return Observation(State.DOWN, Text("server '{name}' has ended by itself", name=name))
+    return Observation(State.UNKNOWN, Text("the cloud does not know how server '{name}' is", name=name))
 
 
 #: Failures in a row after which something is down, and successes after which it is well again.
@@ -130,15 +130,15 @@ class ProbeState:
         if self.well is not before:
             self.changed = now
 
-    def finding(self) -> Finding | None:
+    def finding(self) -> Observation | None:
         """How what is probed is; None: this probe says nothing, or not yet."""
         if self.well:
-            return Finding(State.RUNNING)
+            return Observation(State.RUNNING)
         if self.well is None:
             if not self.text or not self.declared:
                 return None
-            return Finding(State.DEGRADED, Text("not yet: {text}", text=self.text))
-        return Finding(self.level, self.text) if self.declared or self.reached else None
+            return Observation(State.DEGRADED, Text("not yet: {text}", text=self.text))
+        return Observation(self.level, self.text) if self.declared or self.reached else None
 
     def pause(self, every: float, now: float) -> float:
         """Seconds until the next probe, without jitter."""
@@ -155,7 +155,7 @@ class CheckReport:
 
     key: str
     name: str
-    finding: Finding | None
+    finding: Observation | None
     reached: bool = False
     guessed: bool = False
 
@@ -164,11 +164,11 @@ class CheckReport:
 class ComponentReport:
     """How a component is, and what says so."""
 
-    finding: Finding | None
+    finding: Observation | None
     checks: Sequence[CheckReport] = ()
 
 
-def component_report(servers: Mapping[str, Finding], checks: Iterable[tuple[CheckReport, str]]) -> ComponentReport:
+def component_report(servers: Mapping[str, Observation], checks: Iterable[tuple[CheckReport, str]]) -> ComponentReport:
     """A component with these servers (by id). Each check comes with the id of the server that it asks: of a server that
     does not run nothing else needs to be said.
     """
@@ -181,10 +181,10 @@ def component_report(servers: Mapping[str, Finding], checks: Iterable[tuple[Chec
     return ComponentReport(worst(said), shown)
 
 
-def _named(check: CheckReport) -> Finding:
+def _named(check: CheckReport) -> Observation:
     assert check.finding is not None
     # The name of what nobody declared is the place, which the text of what is wrong with it names, too.
     place = check.name.partition("://")[2] if check.guessed else ""
     if not check.finding.text or (place and place in check.finding.text):
         return check.finding
-    return Finding(check.finding.state, Text("{name}: {text}", name=check.name, text=check.finding.text))
+    return Observation(check.finding.state, Text("{name}: {text}", name=check.name, text=check.finding.text))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vetro.engine.effect_kinds import Answer, Policy, answer_of
 from vetro.engine.worker import ends
 from vetro.engine.worker.commits import Commits
-from vetro.engine.worker.journal import Ended, Entry, Note, about
+from vetro.engine.worker.journal import Ended, Note, RecordedEffect, about
 from vetro.engine.worker.replay import EffectRequest, Replay
 from vetro.muranopl.runtime.effects import digest
 from vetro.muranopl.runtime.stacks import deep_calls
@@ -140,7 +140,7 @@ class Effects:
         unsafe = self.worker.policies(request.kind) is Policy.UNSAFE
         shown = self.worker.redaction.data(dict(request.args) if unsafe else about(request.args))
         self.step("before intent", request.key)
-        self.journal.intent(Entry(request.key, request.kind, request.digest, shown, begun))
+        self.journal.intent(RecordedEffect(request.key, request.kind, request.digest, shown, begun))
         self._unsent.append(request.key)
 
         def tell() -> None:
@@ -203,7 +203,7 @@ class Effects:
         else:
             self._commits.after_soon(tell)
 
-    def _intend_read(self, entry: Entry) -> None:
+    def _intend_read(self, entry: RecordedEffect) -> None:
         """An effect that only reads has its intent and its result written together."""
         self.step("before intent", entry.key)
         self.journal.intent(entry)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vetro.engine.effect_kinds import Policy
-from vetro.engine.worker.journal import Entry, about
+from vetro.engine.worker.journal import RecordedEffect, about
 from vetro.engine.worker.ports import HostPort, HostUnavailable
 from vetro.engine.worker.replay import EffectRequest
 from vetro.engine.worker.stream import Stream
@@ -118,13 +118,15 @@ class HostLink:
             else:
                 self._send_perform(item.request, item.begun, True)
 
-    def result(self, key: str, answer: Any, error: Mapping[str, Any] | None, at: float) -> tuple[Entry, bool] | None:
+    def result(
+        self, key: str, answer: Any, error: Mapping[str, Any] | None, at: float
+    ) -> tuple[RecordedEffect, bool] | None:
         """The effect ended: its journal entry without place, and whether its intent is written already."""
         item = self.under_way.pop(key, None)
         if item is None:
             return None
         request = item.request
-        entry = Entry(
+        entry = RecordedEffect(
             *(key, request.kind, request.digest, about(request.args), item.begun, None),
             answer=answer,
             error=error,

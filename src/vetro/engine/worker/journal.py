@@ -50,7 +50,7 @@ class NotOpen(JournalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RecordedEffect:
     """One effect of a task."""
 
     key: str
@@ -133,7 +133,7 @@ class Journal(Protocol):
         """Somebody wants the task to end. The first reason stays."""
         ...  # pragma: no cover - protocol
 
-    def intent(self, entry: Entry) -> None:
+    def intent(self, entry: RecordedEffect) -> None:
         """An effect is about to be performed."""
         ...  # pragma: no cover - protocol
 
@@ -165,7 +165,7 @@ class Journal(Protocol):
         """Makes what was collected durable."""
         ...  # pragma: no cover - protocol
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[RecordedEffect]:
         """All effects in the order of their intents."""
         ...  # pragma: no cover - protocol
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vetro.engine.worker.journal import Entry, Note, about
+from vetro.engine.worker.journal import Note, RecordedEffect, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ def _side(kind: str, digest: str, args: Mapping[str, Any]) -> dict[str, Any]:
 class Replay:
     """The answers of one task process."""
 
-    def __init__(self, entries: Iterable[Entry] = (), notes: Iterable[Note] = ()) -> None:
+    def __init__(self, entries: Iterable[RecordedEffect] = (), notes: Iterable[Note] = ()) -> None:
         self._recorded = {entry.key: entry for entry in entries}
         self._notes = {note.key: note for note in notes}
         done = sorted((e for e in self._recorded.values() if not e.open), key=lambda e: e.place or 0)
-        self._order: deque[Entry] = deque(done)
+        self._order: deque[RecordedEffect] = deque(done)
         #: Results that stood in the journal when this process began and that it has not got yet.
         self._old = len(self._order)
         self._asked: set[str] = set()
@@ -70,7 +70,7 @@ class Replay:
         return self._old > 0
 
     @property
-    def missing(self) -> Entry | None:
+    def missing(self) -> RecordedEffect | None:
         """The next recorded effect, when the task has not asked for it."""
         head = self._order[0] if self._order else None
         return head if head is not None and head.key not in self._asked else None
@@ -91,7 +91,7 @@ class Replay:
     def _differs(self, request: EffectRequest, recorded: Mapping[str, Any]) -> Divergence:
         return Divergence(request.key, recorded, _side(request.kind, request.digest, about(request.args)))
 
-    def entry(self, key: str) -> Entry | None:
+    def entry(self, key: str) -> RecordedEffect | None:
         """What the journal holds of an effect that was not delivered yet."""
         return self._recorded.get(key)
 
@@ -99,12 +99,12 @@ class Replay:
         """Whether the journal holds a note with this key."""
         return key in self._notes
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: RecordedEffect) -> None:
         """A result that was recorded just now."""
         self._recorded[entry.key] = entry
         self._order.append(entry)
 
-    def ready(self) -> list[Entry]:
+    def ready(self) -> list[RecordedEffect]:
         """What is to be delivered now, in this order. Each entry is given once."""
         found = []
         while self._order and self._order[0].key in self._asked:
@@ -113,7 +113,7 @@ class Replay:
             self._recorded.pop(found[-1].key, None)  # answers may be large; the key stays asked
         return found
 
-    def never_asked(self, entry: Entry) -> Divergence:
+    def never_asked(self, entry: RecordedEffect) -> Divergence:
         """The divergence of a task that does not ask for this recorded effect."""
         return Divergence(entry.key, _side(entry.kind, entry.digest, entry.about), None)
 

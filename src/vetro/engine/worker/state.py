@@ -18,7 +18,7 @@ from vetro.yaql.redact import Secrets
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WorkerLimits:
     """How patient a worker is."""
 
     #: Seconds after the task began when it is cancelled; None: never.
@@ -84,7 +84,7 @@ class WorkerState:
     host: HostPort
     events: Events = lambda event: None
     engine: str = field(default_factory=engine_version)
-    limits: Limits = field(default_factory=Limits)
+    limits: WorkerLimits = field(default_factory=WorkerLimits)
     policies: Callable[[str], Policy] = field(default_factory=Policies)
     still_mine: Callable[[], bool] = lambda: True
     step: Step = lambda name, key: None

@@ -58,7 +58,7 @@ def reason_to_wait(error: Exception) -> Exception:
     raise error
 
 
-class Entry:
+class UnfinishedObject:
     """An object whose properties are not all set: what is left to do for it."""
 
     __slots__ = ("depth", "level", "obj", "pending", "plan", "values")

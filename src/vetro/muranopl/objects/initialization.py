@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from vetro.muranopl.errors import CircularDefaults, ContractViolation, ObjectNotFound, UninitializedProperty
 from vetro.muranopl.objects.forward_references import (
     NOT_YET,
-    Entry,
     ForwardReference,
     Pending,
+    UnfinishedObject,
     definitions_with,
     reason_to_wait,
 )
@@ -67,8 +67,8 @@ class Filler(ABC):
     def __init__(self) -> None:
         self.queue: deque[tuple[MuranoObject, Mapping[Any, Any], Fill, int]] = deque()
         #: Objects that have to wait; `waiting` are those of the round that is being tried again.
-        self.blocked: list[Entry] = []
-        self.waiting: list[Entry] = []
+        self.blocked: list[UnfinishedObject] = []
+        self.waiting: list[UnfinishedObject] = []
         #: Templates only: for each object the property paths that are left out.
         self.excluded: dict[MuranoObject, list[list[str]]] | None = None
         self._trail: list[tuple[Any, MuranoObject]] | None = None
@@ -123,7 +123,7 @@ class Filler(ABC):
                 for index, level in enumerate(plan.levels):
                     pending = self._level(obj, values, level)
                     if pending is not None:
-                        self._wait(Entry(obj, values, plan, depth, index, pending))
+                        self._wait(UnfinishedObject(obj, values, plan, depth, index, pending))
                         break
             elif fill is Fill.AGAIN:
                 self._values_only(obj, values, plan, depth)
@@ -132,7 +132,7 @@ class Filler(ABC):
             else:
                 self._lenient(obj, values, plan)
 
-    def _wait(self, entry: Entry) -> None:
+    def _wait(self, entry: UnfinishedObject) -> None:
         """Goes on with an object some of whose properties have to wait, as far as that is possible now.
 
         A default that waits holds up the classes below it; a value that waits does not (5.6: a derived default cannot
@@ -202,7 +202,7 @@ class Filler(ABC):
                 setattr(obj, plan.attr, value)
         return waiting
 
-    def _retry(self, entry: Entry) -> bool:
+    def _retry(self, entry: UnfinishedObject) -> bool:
         """Tries the waiting properties of an object again; True when at least one got its value."""
         obj = entry.obj
         waiting, entry.pending = entry.pending, []
@@ -251,7 +251,7 @@ class Filler(ABC):
         for index, level in enumerate(levels):
             pending = self._level(obj, given, level)
             if pending is not None:
-                self._wait(Entry(obj, given, plan._replace(levels=levels), depth, index, pending))
+                self._wait(UnfinishedObject(obj, given, plan._replace(levels=levels), depth, index, pending))
                 break
 
     def _shadow(self, obj: MuranoObject, values: Mapping[Any, Any], plan: LoadPlan) -> None:

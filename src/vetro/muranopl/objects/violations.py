@@ -10,7 +10,7 @@ from vetro.muranopl.types.murano_object import MuranoObject
 from vetro.yaql.values import FSet
 
 if TYPE_CHECKING:
-    from vetro.muranopl.objects.forward_references import Entry
+    from vetro.muranopl.objects.forward_references import UnfinishedObject
     from vetro.muranopl.objects.registry import ObjectRegistry
 
 
@@ -18,8 +18,8 @@ class Load(Protocol):
     """The load that failed."""
 
     store: ObjectRegistry
-    waiting: list[Entry]
-    blocked: list[Entry]
+    waiting: list[UnfinishedObject]
+    blocked: list[UnfinishedObject]
 
 
 def nested_violation(error: ContractViolation, obj: MuranoObject, loader: Load) -> ContractViolation:

@@ -28,7 +28,7 @@ from vetro.muranopl.tools.inspect import class_of_header
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ValueSlot:
     """A place in the value of a property. Only what holds objects, or has places that do, is one."""
 
     #: Of the class that declares the property, where objects may stand.
@@ -36,17 +36,17 @@ class Place:
     #: The class of objects that name none.
     default: str = ""
     #: Of a list, by position; the last one repeats.
-    items: tuple[Place | None, ...] = ()
+    items: tuple[ValueSlot | None, ...] = ()
     #: Of a mapping, by key, and for all other keys.
-    entries: Mapping[str, Place | None] = field(default_factory=lambda: EMPTY)
-    rest: Place | None = None
+    entries: Mapping[str, ValueSlot | None] = field(default_factory=lambda: EMPTY)
+    rest: ValueSlot | None = None
 
 
 #: The ``type`` of an object -> its properties that hold objects.
-Places: TypeAlias = Callable[[str], Mapping[str, Place]]
+Places: TypeAlias = Callable[[str], Mapping[str, ValueSlot]]
 
 
-def places_of(engine: muranopl.Engine, type_text: str) -> dict[str, Place]:
+def places_of(engine: muranopl.Engine, type_text: str) -> dict[str, ValueSlot]:
     """The properties of a class that hold objects. Raises `VetroError` where there is no such class."""
     session = engine.session()
     try:
@@ -55,7 +55,7 @@ def places_of(engine: muranopl.Engine, type_text: str) -> dict[str, Place]:
         session.close()
 
 
-def _places(owners: Mapping[str, Any]) -> dict[str, Place]:
+def _places(owners: Mapping[str, Any]) -> dict[str, ValueSlot]:
     found = {}
     for name, (declaring, *_) in owners.items():
         place = _place(declaring.own_properties[name].decl.contract, declaring.decl.namespaces)
@@ -64,17 +64,17 @@ def _places(owners: Mapping[str, Any]) -> dict[str, Place]:
     return found
 
 
-def _place(contract: Contract, namespaces: Namespaces) -> Place | None:
+def _place(contract: Contract, namespaces: Namespaces) -> ValueSlot | None:
     if not any(object_calls(contract)):
         return None
     if isinstance(contract, ContractList):
-        return Place(items=tuple(_place(item, namespaces) for item in contract.items))
+        return ValueSlot(items=tuple(_place(item, namespaces) for item in contract.items))
     if isinstance(contract, ContractMap):
         entries = {key: _place(inner, namespaces) for key, inner in contract.entries if isinstance(key, str)}
-        return Place(entries=entries, rest=_place(contract.rest[0][1], namespaces) if contract.rest else None)
+        return ValueSlot(entries=entries, rest=_place(contract.rest[0][1], namespaces) if contract.rest else None)
     steps = contract.chain.steps if isinstance(contract, ContractExpression) and contract.chain is not None else ()
     written = next((step.default or step.name for step in steps if isinstance(step, OfClass)), None)
-    return Place(namespaces=namespaces, default=_resolved(namespaces, written) if written else "")
+    return ValueSlot(namespaces=namespaces, default=_resolved(namespaces, written) if written else "")
 
 
 def _resolved(namespaces: Namespaces, name: str) -> str:
@@ -90,7 +90,7 @@ def with_headers(model: Any, places: Places, *, new_id: Callable[[], str] | None
     ``defaults``: also definitions that leave their class to the contract get one.
     """
     root: list[Any] = [None]
-    work: list[tuple[Any, Any, Any, Place | None]] = [(model, root, 0, None)]
+    work: list[tuple[Any, Any, Any, ValueSlot | None]] = [(model, root, 0, None)]
     while work:
         value, holder, key, place = work.pop()
         if isinstance(value, Mapping):
@@ -118,7 +118,7 @@ def with_headers(model: Any, places: Places, *, new_id: Callable[[], str] | None
     return root[0]
 
 
-def _headed(value: Mapping[str, Any], place: Place | None, defaults: bool) -> Mapping[str, Any]:
+def _headed(value: Mapping[str, Any], place: ValueSlot | None, defaults: bool) -> Mapping[str, Any]:
     """A mapping without a header as it would be with one; itself where it is no object."""
     if place is None or place.namespaces is None:
         return value

@@ -19,11 +19,11 @@ from vetro.model.header import parse_type_text, type_of
 from vetro.model.tree import objects
 from vetro.muranopl.errors import MuranoError, PackageForClassNotFound, PackageNotFound
 from vetro.muranopl.package_resolver import CORE_LIBRARY, PackageResolver
-from vetro.packages.lock import Choice, LockedPackage
+from vetro.packages.lock import ChosenVersion, LockedPackage
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs
 from vetro.server.catalog.models import Package, PackageClass
-from vetro.server.catalog.resolver import Row, Rows, scope_of
+from vetro.server.catalog.resolver import PackageRow, Rows, scope_of
 from vetro.server.catalog.standard_packages import installed
 from vetro.server.catalog.storage import from_blob
 from vetro.server.errors import Invalid
@@ -40,7 +40,7 @@ class Chosen:
     """Rows of packages, and why each was chosen."""
 
     rows: list[Package]
-    resolution: list[Choice]
+    resolution: list[ChosenVersion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ class _Choice:
         self._wishes = wishes
         self._resolver = PackageResolver(self.rows, preferred)
         self._resolver.bind(wishes.requirements)
-        self._found: dict[str, Row] = {}
-        self._level: list[Row] = []
-        self._resolution: list[Choice] = []
+        self._found: dict[str, PackageRow] = {}
+        self._level: list[PackageRow] = []
+        self._resolution: list[ChosenVersion] = []
 
     def add_named(self, name: str, spec: str | None) -> None:
         """A class, or a package, from outside."""
@@ -203,9 +203,9 @@ class _Choice:
         return None if any(name in self._wishes.lifted for name in names) else version
 
     def _add(self, found: Any, who: str = "", name: str = "", spec: str = "") -> None:
-        row: Row = found
+        row: PackageRow = found
         if name:
-            self._resolution.append(Choice(who, name, spec, f"{row.name}/{row.package.version}"))
+            self._resolution.append(ChosenVersion(who, name, spec, f"{row.name}/{row.package.version}"))
         if row.package.id not in self._found:
             self._found[row.package.id] = row
             self._level.append(row)
@@ -221,7 +221,7 @@ class _Choice:
         rows = [row.package for row in self._found.values() if not row.package.embedded]
         return Chosen(rows, self._resolution)
 
-    def _require(self, row: Row) -> None:
+    def _require(self, row: PackageRow) -> None:
         for name, spec in row.effective_requirements.items():
             if name == row.name and name not in row.requirements:
                 continue

@@ -35,7 +35,7 @@ _APART: Final = 1
 
 
 @dataclass
-class Found:
+class SearchResult:
     """What a search found. ``meant``: {what was typed: what was looked for instead}; ``without``: words left out."""
 
     rows: list[tuple[Any, ...]]
@@ -44,7 +44,7 @@ class Found:
     without: list[str] = field(default_factory=list)
 
 
-def find(caller: Caller, query: Query, skip: int = 0) -> Found:
+def find(caller: Caller, query: Query, skip: int = 0) -> SearchResult:
     """A page of what the words of ``query.search`` find, after the first ``skip``: rows of `answers.COLUMNS`.
 
     ``order_by``: empty for the best first. Raises `Invalid` as `search.page`.
@@ -52,11 +52,11 @@ def find(caller: Caller, query: Query, skip: int = 0) -> Found:
     query.check()
     terms = terms_of(query.search)
     if not terms or skip >= MOST:
-        return Found([])
+        return SearchResult([])
     query.limit, limit = min(skip + query.limit, MOST) + 1, query.limit
     lookup = _Lookup(caller, query)
     known = [lookup.mended(term) for term in terms]
-    found = Found([])
+    found = SearchResult([])
     left = sorted(known, key=lookup.count, reverse=True)
     while left:
         found.rows = lookup.rows(left) if lookup.count(left[-1]) else []
@@ -64,7 +64,7 @@ def find(caller: Caller, query: Query, skip: int = 0) -> Found:
             break
         found.without.append(left.pop().typed)
     if not found.rows:
-        return Found([])
+        return SearchResult([])
     found.more = len(found.rows) > skip + limit and skip + limit < MOST
     found.rows = found.rows[skip : skip + limit]
     found.meant = _meant([term for term in left if term.mended], found.rows)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from vetro.muranopl.tools.definitions import Place, Places, places_of
+from vetro.muranopl.tools.definitions import Places, ValueSlot, places_of
 from vetro.server.cache import RecentCache
 from vetro.server.catalog.secret_names import engine_of
 from vetro.server.errors import ServiceError
@@ -24,14 +24,14 @@ def places_in(digests: Iterable[str]) -> Places:
     known = tuple(sorted(set(digests)))
     engine = cache(lambda: engine_of(known))
 
-    def read(type_text: str) -> Mapping[str, Place]:
+    def read(type_text: str) -> Mapping[str, ValueSlot]:
         linked = engine()
         try:
             return places_of(linked, type_text)
         except VetroError:  # there is no such class
             return {}
 
-    def places(type_text: str) -> Mapping[str, Place]:
+    def places(type_text: str) -> Mapping[str, ValueSlot]:
         if not type_text:
             return {}
         try:
@@ -44,7 +44,7 @@ def places_in(digests: Iterable[str]) -> Places:
     return places
 
 
-def _count(places: Mapping[str, Place]) -> int:
+def _count(places: Mapping[str, ValueSlot]) -> int:
     count, left = 1, list(places.values())
     while left:
         place = left.pop()

@@ -12,7 +12,7 @@ from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.packages.extensions import ENTRY_POINT_GROUP
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package, Requirement
-from vetro.server.catalog.resolver import Row, Rows
+from vetro.server.catalog.resolver import PackageRow, Rows
 from vetro.server.errors import Conflict, Invalid
 
 
@@ -35,7 +35,7 @@ def missing(rows: Rows, packages: Iterable[Package], plugins: frozenset[str]) ->
     ``plugins``: names of required packages that installed extensions provide.
     """
     found: list[dict[str, object]] = []
-    wanted = [Row(package) for package in packages]
+    wanted = [PackageRow(package) for package in packages]
     rows.prepare([name for row in wanted for name in row.effective_requirements])
     for row in wanted:
         for name, spec in row.effective_requirements.items():

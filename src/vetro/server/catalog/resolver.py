@@ -18,7 +18,7 @@ from vetro.server.catalog.standard_packages import installed
 _MANY = 400
 
 
-class Row:
+class PackageRow:
     """One package as far as choosing versions goes: name, version, classes, requirements."""
 
     def __init__(self, package: Package) -> None:
@@ -51,8 +51,8 @@ class Rows:
 
     def __init__(self, project_id: str, added: Iterable[Package] = ()) -> None:
         self._project = project_id
-        self._added = [Row(package) for package in added]
-        self._by_name: dict[str, list[Row]] = {}
+        self._added = [PackageRow(package) for package in added]
+        self._by_name: dict[str, list[PackageRow]] = {}
         self._skipped: dict[str, list[Skipped]] = {}
         self._with_class: dict[str, set[str]] = {}
 
@@ -89,7 +89,7 @@ class Rows:
         if any(row.package.version == package.version for row in rows):
             return
         if package.usable:
-            rows.append(Row(package))
+            rows.append(PackageRow(package))
         else:
             text = "it was imported although something that it requires was missing, or its classes cannot be read"
             self._skipped.setdefault(package.fqn, []).append(

@@ -33,7 +33,7 @@ class _Chosen(NamedTuple):
     """What was chosen for a folder, until when that holds, and which images there were for each kind; None: whoever has
     them is away, and is not asked meanwhile, since that may take seconds."""
 
-    choice: kinds.Choice
+    choice: kinds.ChosenKind
     until: float
     images: Mapping[str, frozenset[str] | None]
 
@@ -76,7 +76,7 @@ def kept(config: Config) -> str:
     return _choice(config).name
 
 
-def _choice(config: Config) -> kinds.Choice:
+def _choice(config: Config) -> kinds.ChosenKind:
     directory = config.path("cloud.directory")
     with _lock:
         known = _chosen.get(directory)

@@ -46,7 +46,7 @@ def of_environment(caller: Caller, environment_id: str) -> tuple[bool, list[Addr
     return bool(simulation.of_environments([found.id])), of_found(caller, found)
 
 
-def of_found(caller: Caller, found: queries.Found) -> list[Address]:
+def of_found(caller: Caller, found: queries.ListedEnvironment) -> list[Address]:
     """The addresses of what is deployed in an environment that was read with its model."""
     root = deployed_objects(found.model or {})
     if root is None:

@@ -23,7 +23,7 @@ from vetro.server.ids import new_id
 _ROUNDS = 3
 
 
-def in_environment(found: queries.Found, root: Any, *, stored: bool = False) -> Any:
+def in_environment(found: queries.ListedEnvironment, root: Any, *, stored: bool = False) -> Any:
     """The root object of an environment, or of a draft of it, with headers.
 
     ``stored``: it is about to be stored, so that new ids stay what they are, and marks of secrets can come back.
@@ -31,7 +31,7 @@ def in_environment(found: queries.Found, root: Any, *, stored: bool = False) -> 
     return _with_headers(root, lambda model: packages.chosen(SYSTEM, found, model), stored)
 
 
-def for_readers(found: queries.Found, root: Any) -> Any:
+def for_readers(found: queries.ListedEnvironment, root: Any) -> Any:
     """The same for people who may not change it: also objects that leave their class to a contract have headers.
 
     Who changes a model gets it as it is: a mark in an object without an id could not come back.

@@ -17,7 +17,7 @@ from vetro.engine.outcome import Outcome
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of
 from vetro.model.tree import objects
-from vetro.packages.lock import Choice, Lock
+from vetro.packages.lock import ChosenVersion, Lock
 from vetro.server.accounts.policy import enforce
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
@@ -73,7 +73,7 @@ def begin(caller: Caller, environment_id: str, session_id: str, procedure_id: st
 
 def check(
     caller: Caller, environment_id: str, session_id: str, procedure_id: str = ""
-) -> tuple[Session, queries.Found, dict[str, Any] | None, dict[str, Any], Lock | None]:
+) -> tuple[Session, queries.ListedEnvironment, dict[str, Any] | None, dict[str, Any], Lock | None]:
     """Whether a session's draft could be deployed now: session and environment, both locked, the draft's root, what its
     deployment begins with, and its lock.
 
@@ -168,7 +168,7 @@ def repair(caller: Caller, environment_id: str) -> Task:
     return _start(caller, found, "repair", session, deployed_model(found), Session.DEPLOYING)
 
 
-def deployed_model(found: queries.Found) -> dict[str, Any]:
+def deployed_model(found: queries.ListedEnvironment) -> dict[str, Any]:
     """What a repair begins with, and ends with. Raises `Conflict` where nothing is deployed, or not all of it was."""
     if found.version == 0 or found.status in (Session.FAILED, Session.DELETE_FAILED):
         raise Conflict(
@@ -241,7 +241,7 @@ def again(caller: Caller, task: Task) -> Task:
 
 def _start(
     caller: Caller,
-    found: queries.Found,
+    found: queries.ListedEnvironment,
     kind: str,
     session: Session,
     model: Mapping[str, Any],
@@ -260,7 +260,7 @@ def _start(
         row.cloud = {"kind": name}
     object_id = call.get("object_id") or found.id
     action = {"object_id": object_id, "method": call.get("method") or "deploy", "args": call.get("args") or {}}
-    rows, resolution = list[Any](), list[Choice]()
+    rows, resolution = list[Any](), list[ChosenVersion]()
     if problem is None:
         try:
             with transaction.atomic():
@@ -299,7 +299,7 @@ def _told(problem: Invalid) -> dict[str, Any]:
 
 
 def start_model(
-    found: queries.Found,
+    found: queries.ListedEnvironment,
     root: dict[str, Any] | None,
     lock: Lock | None = None,
     upgrade: Mapping[str, Any] | None = None,
@@ -327,7 +327,7 @@ def _action(root: Any, action_id: str) -> tuple[str, str]:
     raise NotFound(Text("Action is not found"))
 
 
-def _remove(caller: Caller, found: queries.Found, action: str) -> None:
+def _remove(caller: Caller, found: queries.ListedEnvironment, action: str) -> None:
     removal.remove(found.id)
     record(caller, action, found.id, found.name)
     announce(found.project_id, found.id, "removed")

@@ -66,7 +66,7 @@ def model(caller: Caller, environment_id: str, path: Sequence[str], session_id: 
         return paths.part(view_of(_told(caller, found, session_id)), path)
 
 
-def _told(caller: Caller, found: queries.Found, session_id: str) -> dict[str, Any] | None:
+def _told(caller: Caller, found: queries.ListedEnvironment, session_id: str) -> dict[str, Any] | None:
     """The root object as the caller may know it: with its secrets for those who may change it, else with marks."""
     root = shown_root(caller, sessions.readable(caller, found, session_id) if session_id else None, found)
     if root is None or redaction.may_know(caller):
@@ -75,13 +75,13 @@ def _told(caller: Caller, found: queries.Found, session_id: str) -> dict[str, An
     return told
 
 
-def root_for(caller: Caller, found: queries.Found, session_id: str) -> dict[str, Any] | None:
+def root_for(caller: Caller, found: queries.ListedEnvironment, session_id: str) -> dict[str, Any] | None:
     """The root object of a draft, or of the present state. ``found`` must have its model."""
     session = sessions.readable(caller, found, session_id) if session_id else None
     return root_of(session, found)
 
 
-def root_of(session: Session | None, found: queries.Found) -> dict[str, Any] | None:
+def root_of(session: Session | None, found: queries.ListedEnvironment) -> dict[str, Any] | None:
     """The root object that a session stands for."""
     draft = session.draft if session is not None else None
     present = ((draft if draft is not None else found.model) or {}).get("Objects")
@@ -89,7 +89,7 @@ def root_of(session: Session | None, found: queries.Found) -> dict[str, Any] | N
     return root
 
 
-def shown_root(caller: Caller, session: Session | None, found: queries.Found) -> dict[str, Any] | None:
+def shown_root(caller: Caller, session: Session | None, found: queries.ListedEnvironment) -> dict[str, Any] | None:
     """The same for somebody to read: who may not change it sees which mappings are objects, and so may hold secrets."""
     root = root_of(session, found)
     return root if redaction.may_know(caller) else definitions.for_readers(found, root)
@@ -126,7 +126,7 @@ def change(
     return session, made.root
 
 
-def _write(caller: Caller, found: queries.Found, session: Session, made: _Made, what: str) -> None:
+def _write(caller: Caller, found: queries.ListedEnvironment, session: Session, made: _Made, what: str) -> None:
     enforcement.check_model(found.project_id, made.stored, made.size, lambda: _stored(session))
     session.draft = made.stored
     session.revision += 1

@@ -9,7 +9,7 @@ from typing import Any, Final
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import parse_version
 from vetro.muranopl.errors import DeclarationError
-from vetro.packages.lock import Choice, Lock
+from vetro.packages.lock import ChosenVersion, Lock
 from vetro.packages.paths import MANIFEST
 from vetro.packages.version_reasons import Explained, excluding, explain, holding
 from vetro.server.caller import Caller
@@ -73,7 +73,7 @@ def why(caller: Caller, environment_id: str, package: str = "", version: str = "
     number, lock = lock_of(caller, environment_id)
     found = queries.get(caller, environment_id, model=True)
     model = State.objects.filter(environment_id=environment_id).order_by("-number")[0].model
-    resolution: Sequence[Choice] = lock.resolution
+    resolution: Sequence[ChosenVersion] = lock.resolution
     if not resolution:  # a lock of an earlier version: what would be chosen now
         resolution = packages.resolved(caller, found, model).resolution
     root = model.get("Objects")
@@ -94,10 +94,10 @@ def why(caller: Caller, environment_id: str, package: str = "", version: str = "
 
 def _obstacle(
     caller: Caller,
-    found: queries.Found,
+    found: queries.ListedEnvironment,
     model: dict[str, Any],
     lock: Lock,
-    resolution: Sequence[Choice],
+    resolution: Sequence[ChosenVersion],
     name: str,
     version: str,
 ) -> Obstacle:
@@ -147,7 +147,7 @@ def _not_offered(project_id: str, name: str, version: str, lock: Lock) -> Obstac
     return None
 
 
-def _required(project_id: str, lock: Lock, choice: Choice) -> Obstacle:
+def _required(project_id: str, lock: Lock, choice: ChosenVersion) -> Obstacle:
     text = Text("{who} requires {name} {spec}", who=choice.who, name=choice.name, spec=choice.spec)
     line = 0
     for package in lock.packages:

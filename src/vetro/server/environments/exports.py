@@ -50,7 +50,7 @@ def export_environment(caller: Caller, environment_id: str) -> IO[bytes]:
     return cast(IO[bytes], target)
 
 
-def _write(target: Any, found: queries.Found) -> None:
+def _write(target: Any, found: queries.ListedEnvironment) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         locks = _locks_of(found.id)
         listed = _write_packages(archive, found, locks.values())
@@ -94,7 +94,9 @@ def _locks_of(environment_id: str) -> dict[int, Lock]:
     return {number: parse_lock(body) for number, body in rows.values_list("number", "lock__body")}
 
 
-def _write_packages(archive: zipfile.ZipFile, found: queries.Found, locks: Iterable[Lock]) -> list[dict[str, str]]:
+def _write_packages(
+    archive: zipfile.ZipFile, found: queries.ListedEnvironment, locks: Iterable[Lock]
+) -> list[dict[str, str]]:
     used = sorted(packages.pinned(found.id))
     for package in used:
         archive.writestr(_entry_at(f"packages/{package.digest}.zip"), blobs.get(package.digest))

@@ -37,7 +37,11 @@ class _Changed(NamedTuple):
 
 
 def check(
-    caller: Caller, found: queries.Found, root: dict[str, Any] | None, lock: Lock | None = None, base: Any = None
+    caller: Caller,
+    found: queries.ListedEnvironment,
+    root: dict[str, Any] | None,
+    lock: Lock | None = None,
+    base: Any = None,
 ) -> None:
     """Raises `Invalid` when a draft changes what is fixed, with every such property in ``details``.
 
@@ -72,7 +76,9 @@ def check(
         )
 
 
-def classes_for(caller: Caller, found: queries.Found, model: dict[str, Any], lock: Lock | None = None) -> Classes:
+def classes_for(
+    caller: Caller, found: queries.ListedEnvironment, model: dict[str, Any], lock: Lock | None = None
+) -> Classes:
     """The properties of a class, by what the header has as ``type``; nothing where no package fits."""
     try:
         return classes_of([row.digest for row in packages.chosen(caller, found, model, lock)])

@@ -175,7 +175,7 @@ def begin(
     return {"environment_id": id, "session_id": session.id}
 
 
-def _state(found: queries.Found, number: int) -> State:
+def _state(found: queries.ListedEnvironment, number: int) -> State:
     row = State.objects.filter(environment_id=found.id, number=number).first() if 0 <= number < 1 << 63 else None
     if row is None:
         raise NotFound(

@@ -23,7 +23,7 @@ from vetro.server.setup import config
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class BuildState:
     """Whether an image can be built here, and the last build."""
 
     #: An image is all that is missing for servers that run.
@@ -39,22 +39,24 @@ class Offer:
         return {**asdict(self), "build": None if self.build is None else asdict(self.build)}
 
 
-def offer() -> Offer:
+def offer() -> BuildState:
     """What can be built, and how that goes."""
     kind, lack = image_choice.kind_to_build_for(config())
     if kind is None:
-        return Offer(False, "", "", None, None)
+        return BuildState(False, "", "", None, None)
     try:
         build = kind.builds(_place()).last_build()
     except CloudError as error:
-        return Offer(False, kind.name, error.message, error.hint, None)
+        return BuildState(False, kind.name, error.message, error.hint, None)
     if build is not None and build.state == "done" and lack is None:
         cloud_settings.look_again(config())  # what is chosen for new environments changes now
     wanted = lack is not None and lack.hint == BUILD_IMAGE
-    return Offer(wanted, kind.name, "" if lack is None else lack.reason, None if lack is None else lack.hint, build)
+    return BuildState(
+        wanted, kind.name, "" if lack is None else lack.reason, None if lack is None else lack.hint, build
+    )
 
 
-def begin(caller: Caller) -> Offer:
+def begin(caller: Caller) -> BuildState:
     """Begins to build the image. Raises `Conflict` where one is being built, or more is missing than an image."""
     kind, lack = image_choice.kind_to_build_for(config())
     if kind is None:

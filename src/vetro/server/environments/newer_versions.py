@@ -18,7 +18,7 @@ from vetro.server.environments.offers import bump, used_versions
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class NewerVersion:
     """A newer version of a package whose objects an environment has."""
 
     package: str
@@ -43,12 +43,12 @@ class Offer:
         return bump(self.used[0], self.to)
 
 
-def offers(caller: Caller, environment_id: str) -> list[Offer]:
+def offers(caller: Caller, environment_id: str) -> list[NewerVersion]:
     """The packages of an environment's objects of which its project sees a newer release, by name."""
     return offers_of(queries.get(caller, environment_id, model=True))
 
 
-def offers_of(found: queries.Found) -> list[Offer]:
+def offers_of(found: queries.ListedEnvironment) -> list[NewerVersion]:
     """The same for an environment that was read with its model."""
     found_offers = offered(found, packages.pinned(found.id))
     if not found_offers:
@@ -61,12 +61,14 @@ def offers_of(found: queries.Found) -> list[Offer]:
     return [replace(one, changes=_since(one, told.get((one.package, one.to)) or ())) for one in found_offers]
 
 
-def _since(offer: Offer, releases: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+def _since(offer: NewerVersion, releases: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     used = version_key(parse_version(offer.used[-1]))
     return tuple(one for one in releases if version_key(parse_version(one["version"])) > used)
 
 
-def offered(found: queries.Found, pinned: Sequence[LockedPackage], beside: Sequence[LockedPackage] = ()) -> list[Offer]:
+def offered(
+    found: queries.ListedEnvironment, pinned: Sequence[LockedPackage], beside: Sequence[LockedPackage] = ()
+) -> list[NewerVersion]:
     """The same without what is new, by what an environment has; ``beside``: archives that no catalog needs to have."""
     used = used_versions((found.model or {}).get("Objects"), pinned)
     rows = Package.objects.filter(scope_of(found.project_id), fqn__in=list(used), usable=True, prerelease=False)
@@ -85,5 +87,5 @@ def offered(found: queries.Found, pinned: Sequence[LockedPackage], beside: Seque
         )
         if newer:
             to = str(newer[0])
-            made.append(Offer(fqn, there[fqn][to], tuple(versions), to, tuple(map(str, newer))))
+            made.append(NewerVersion(fqn, there[fqn][to], tuple(versions), to, tuple(map(str, newer))))
     return made

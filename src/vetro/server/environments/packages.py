@@ -25,7 +25,7 @@ from vetro.server.config.config import Config
 from vetro.server.environments.errors import LockIncomplete
 from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
 from vetro.server.environments.models import Lock as LockRow
-from vetro.server.environments.queries import Found
+from vetro.server.environments.queries import ListedEnvironment
 from vetro.server.tasks import clock, spec
 from vetro.server.tasks.models import Task
 
@@ -53,7 +53,7 @@ def uses(environment_id: str, package: str) -> bool:
 
 def resolved(
     caller: Caller,
-    found: Found,
+    found: ListedEnvironment,
     model: Mapping[str, Any],
     *,
     lock: Lock | None = None,
@@ -75,7 +75,7 @@ def resolved(
     return choice.choose_for_model(found.project_id, model, lock.packages, wishes)
 
 
-def chosen(caller: Caller, found: Found, model: Mapping[str, Any], lock: Lock | None = None) -> list[Any]:
+def chosen(caller: Caller, found: ListedEnvironment, model: Mapping[str, Any], lock: Lock | None = None) -> list[Any]:
     """Rows of the packages for a task over ``model``: see `resolved`."""
     return list(resolved(caller, found, model, lock=lock).rows)
 

@@ -72,7 +72,7 @@ _FIELDS = "e.id, e.project_id, e.name, e.version, e.description_text, e.created,
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ListedEnvironment:
     """An environment with its status."""
 
     id: str
@@ -128,7 +128,7 @@ class Found:
             raise Busy(Text("a task works on environment '{name}'", name=self.name), recorded=recorded)
 
 
-def get(caller: Caller, environment_id: str, *, model: bool = False) -> Found:
+def get(caller: Caller, environment_id: str, *, model: bool = False) -> ListedEnvironment:
     """One environment, with its newest model if wanted. Raises `NotFound`, `NotYours`."""
     rows = _rows("e.id = %s", [environment_id], model=model) if known_id(environment_id) else []
     if not rows:
@@ -138,16 +138,16 @@ def get(caller: Caller, environment_id: str, *, model: bool = False) -> Found:
     return rows[0]
 
 
-def of_project(project_id: str | None) -> list[Found]:
+def of_project(project_id: str | None) -> list[ListedEnvironment]:
     """The environments of a project, by name; None: of all projects. One query."""
     if project_id is None:
         return _rows("1 = 1", [], order=True)
     return _rows("e.project_id = %s", [project_id], order=True) if known_id(project_id) else []
 
 
-def of_ids(ids: Sequence[str]) -> list[Found]:
+def of_ids(ids: Sequence[str]) -> list[ListedEnvironment]:
     """Those of these environments that there are, in any order."""
-    found: list[Found] = []
+    found: list[ListedEnvironment] = []
     for first in range(0, len(ids), _TOGETHER):
         some = ids[first : first + _TOGETHER]
         found += _rows(f"e.id IN ({', '.join(['%s'] * len(some))})", some, few=True)
@@ -160,7 +160,7 @@ def names_of(project_id: str) -> list[str]:
     return list(rows.order_by("name").values_list("name", flat=True))
 
 
-def part_of(project_id: str | None, after: tuple[str, str] | None, most: int) -> list[Found]:
+def part_of(project_id: str | None, after: tuple[str, str] | None, most: int) -> list[ListedEnvironment]:
     """So many environments of a project (None: of all) by name: those that follow on ``after``, a name and an id.
 
     It costs what is given back, however many there are.
@@ -205,12 +205,12 @@ def _rows(
     order: bool = False,
     limit: bool = False,
     few: bool = False,
-) -> list[Found]:
+) -> list[ListedEnvironment]:
     """``few``: the sessions of each are looked up, as with ``limit``."""
     return [_found(row) for row in fetch(_statement(condition, model, order, limit, few), values)]
 
 
-def _found(row: Sequence[Any]) -> Found:
+def _found(row: Sequence[Any]) -> ListedEnvironment:
     id, project, name, version, text, created, updated, failure, procedure = row[:9]
     task, kind, session, state, started, finished, open_drafts, model = row[9:]
     if state in Task.FINAL:
@@ -226,7 +226,7 @@ def _found(row: Sequence[Any]) -> Found:
     for at in (started, finished):
         if at is not None:
             changed = max(changed, _aware(at))
-    return Found(
+    return ListedEnvironment(
         id,
         project,
         name,

@@ -27,7 +27,7 @@ def may_know(caller: Caller) -> bool:
     return allows(caller, "update_environment")
 
 
-def secrets_for(caller: Caller, found: queries.Found, root: Any) -> SecretNames:
+def secrets_for(caller: Caller, found: queries.ListedEnvironment, root: Any) -> SecretNames:
     """The secret properties of the classes that a model uses; none where no package fits.
 
     What it gives raises `Unavailable` while packages cannot be read: nobody knows then what is secret.
@@ -53,7 +53,7 @@ def secrets_in_project(project_id: str, root: Any) -> SecretNames:
     return names
 
 
-def of_roots(caller: Caller, found: queries.Found, *roots: Any) -> SecretNames:
+def of_roots(caller: Caller, found: queries.ListedEnvironment, *roots: Any) -> SecretNames:
     """The secret properties of the classes that any of these models uses."""
     # A draft mostly has the classes of what is deployed.
     unlike = {frozenset(map(type_of, objects(root))): root for root in roots if root}

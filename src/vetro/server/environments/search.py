@@ -13,7 +13,7 @@ from django.db import connections
 
 from vetro.server.environments import queries
 from vetro.server.environments.limits import known_id
-from vetro.server.environments.queries import Found
+from vetro.server.environments.queries import ListedEnvironment
 from vetro.server.queries import fetch, fetch_in_parts, on_sqlite
 
 #: Statuses that there are (`queries`).
@@ -47,7 +47,7 @@ def part(
     sort: str = "name",
     skip: int = 0,
     most: int | None = None,
-) -> list[Found]:
+) -> list[ListedEnvironment]:
     """So many environments of a project (None: of all) after the first ``skip``.
 
     ``search``: part of the name, with ``in_text`` of the name or the description. ``sort``: ``name``, ``exact name``

@@ -146,7 +146,7 @@ def rename(caller: Caller, environment_id: str, given: Any) -> dict[str, Any]:
     return described(row)
 
 
-def described(row: Environment | queries.Found) -> dict[str, Any]:
+def described(row: Environment | queries.ListedEnvironment) -> dict[str, Any]:
     """The fields that every answer about an environment has."""
     return {
         "id": row.id,

@@ -27,7 +27,7 @@ def recorded_refusal(environment_id: str) -> str:
     return f"Could not open session for {what}, environment has deploying or deleting status."
 
 
-def newest_draft(caller: Caller, found: queries.Found) -> Session | None:
+def newest_draft(caller: Caller, found: queries.ListedEnvironment) -> Session | None:
     """The newest of the caller's sessions that can still be changed; None without one, and while a task works on the
     environment.
     """
@@ -73,7 +73,7 @@ def close(caller: Caller, environment_id: str, session_id: str) -> None:
 
 def writable(
     caller: Caller, environment_id: str, session_id: str, *, lock: bool = True, model: bool = True
-) -> tuple[Session, queries.Found]:
+) -> tuple[Session, queries.ListedEnvironment]:
     """The session that a change goes into, and its environment, both locked; inside a transaction.
 
     ``model``: with their models. ``lock``: False where they are only looked at before.
@@ -100,7 +100,7 @@ def writable(
 
 def deployable(
     caller: Caller, environment_id: str, session_id: str, procedure_id: str = ""
-) -> tuple[Session, queries.Found]:
+) -> tuple[Session, queries.ListedEnvironment]:
     """The session that is to be deployed, by whomever of the project; both locked. ``procedure_id``: the procedure for
     which it is done, where there is one. Raises as `writable`, and `Reserved`."""
     found = locked(caller, environment_id, model=True)
@@ -117,7 +117,7 @@ def deployable(
     return session, found
 
 
-def readable(caller: Caller, found: queries.Found, session_id: str) -> Session | None:
+def readable(caller: Caller, found: queries.ListedEnvironment, session_id: str) -> Session | None:
     """The session whose draft is to be shown; None where it is stale or was deployed: then the present state counts.
 
     Raises `NotFound` for an unknown one, `Forbidden` for another person's.
@@ -130,7 +130,7 @@ def readable(caller: Caller, found: queries.Found, session_id: str) -> Session |
     return None if invalid(session, found) else session
 
 
-def invalid(session: Session, found: queries.Found) -> bool:
+def invalid(session: Session, found: queries.ListedEnvironment) -> bool:
     """Whether the environment has changed, or is being changed by another session, since this one was opened."""
     if session.id == found.session_id:
         return False
@@ -150,7 +150,7 @@ def described(session: Session) -> dict[str, Any]:
     }
 
 
-def locked(caller: Caller, environment_id: str, *, model: bool = False) -> queries.Found:
+def locked(caller: Caller, environment_id: str, *, model: bool = False) -> queries.ListedEnvironment:
     """An environment that nobody else changes until the transaction ends. Raises `NotFound`, `NotYours`."""
     # SQLite's transactions begin with the lock of the database.
     if not on_sqlite() and known_id(environment_id):
@@ -158,7 +158,7 @@ def locked(caller: Caller, environment_id: str, *, model: bool = False) -> queri
     return queries.get(caller, environment_id, model=model)
 
 
-def _opened(found: queries.Found, caller: Caller) -> Session:
+def _opened(found: queries.ListedEnvironment, caller: Caller) -> Session:
     """Stores a new session. By hand: people open many."""
     now = datetime.now(UTC)
     row = {
@@ -206,7 +206,9 @@ def _stale(session: Session) -> SessionInvalid:
     )
 
 
-def _own(caller: Caller, environment_id: str, session_id: str, *, lock: bool = False) -> tuple[Session, queries.Found]:
+def _own(
+    caller: Caller, environment_id: str, session_id: str, *, lock: bool = False
+) -> tuple[Session, queries.ListedEnvironment]:
     session = _find(session_id)
     if session.environment_id != environment_id:
         # Whoever may not see the session's environment learns nothing about the session.

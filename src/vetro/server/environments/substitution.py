@@ -42,7 +42,7 @@ class Substituted:
     beside: dict[str, Any]
 
 
-def substituted(caller: Caller, found: queries.Found, session: Session | None) -> Substituted | None:
+def substituted(caller: Caller, found: queries.ListedEnvironment, session: Session | None) -> Substituted | None:
     """The draft after the steps that are due; None where there are none. Nothing is stored.
 
     Raises `UpgradeRefused` for a migration that fails. Call it outside of transactions.
@@ -98,7 +98,7 @@ def migrate(caller: Caller, environment_id: str, session_id: str) -> bool:
     return migrate_draft(caller, found, Session.objects.filter(id=session_id, environment_id=environment_id).first())
 
 
-def migrate_draft(caller: Caller, found: queries.Found, session: Session | None) -> bool:
+def migrate_draft(caller: Caller, found: queries.ListedEnvironment, session: Session | None) -> bool:
     """The same for an environment with its model, and a session of it, as they were just read; where there were steps,
     the session is to be read again.
 
@@ -123,7 +123,7 @@ def migrate_draft(caller: Caller, found: queries.Found, session: Session | None)
     return True
 
 
-def _gone(found: queries.Found, *roots: Any) -> dict[str, list[Version]]:
+def _gone(found: queries.ListedEnvironment, *roots: Any) -> dict[str, list[Version]]:
     """Package -> the versions that objects name and nobody has."""
     named = {(name, version) for root in roots for _, name, version in _exact(root)}
     named -= {(one.name, one.version) for one in packages.pinned(found.id)}

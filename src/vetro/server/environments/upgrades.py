@@ -101,7 +101,7 @@ def prepare(caller: Caller, environment_id: str, request: Request) -> Upgrade:
 class PendingUpgrade:
     """An upgrade whose migrations are still to run: a question of kind ``migrate``, and what `finish` needs."""
 
-    found: queries.Found
+    found: queries.ListedEnvironment
     pinned: Sequence[LockedPackage]
     request: Request
     #: Package -> the version that its objects get.
@@ -118,7 +118,7 @@ class PendingUpgrade:
         return list({row.id: row for row in (*self.before.rows, *self.after.rows)}.values())
 
 
-def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade:
+def _prepared(caller: Caller, found: queries.ListedEnvironment, request: Request) -> Upgrade:
     made = begin(found, request)
     try:
         result = ask(
@@ -135,7 +135,7 @@ def _prepared(caller: Caller, found: queries.Found, request: Request) -> Upgrade
     return finish(made, result)
 
 
-def begin(found: queries.Found, request: Request) -> PendingUpgrade:
+def begin(found: queries.ListedEnvironment, request: Request) -> PendingUpgrade:
     """What the migrations of an environment, which was read with its model, are asked. Raises `Invalid`, `Conflict`."""
     root = (found.model or {}).get("Objects")
     pinned = packages.pinned(found.id)
@@ -227,7 +227,7 @@ def parts(report: Mapping[str, Any], request: Request) -> list[Request]:
 # -- versions ----------------------------------------------------------------------------------------------------------
 
 
-def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Request) -> dict[str, str]:
+def _target(found: queries.ListedEnvironment, pinned: Sequence[LockedPackage], request: Request) -> dict[str, str]:
     """Package -> the version that its objects are to have. Raises `Invalid`, `Conflict`."""
     used = used_versions((found.model or {}).get("Objects"), pinned)
     if not request.to:
@@ -260,7 +260,7 @@ def _target(found: queries.Found, pinned: Sequence[LockedPackage], request: Requ
 
 
 def _resolved(
-    found: queries.Found,
+    found: queries.ListedEnvironment,
     pinned: Sequence[LockedPackage],
     root: Any,
     target: Mapping[str, str],
@@ -296,7 +296,7 @@ def _resolved(
 
 
 def _asking(
-    found: queries.Found,
+    found: queries.ListedEnvironment,
     beside: Sequence[LockedPackage],
     name: str,
     version: str | None,

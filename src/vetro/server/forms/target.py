@@ -67,7 +67,7 @@ class FormTarget:
         self.template_id = template_id
         self.environment_id = environment_id
         self.session_id = session_id
-        self.found: queries.Found | None = None
+        self.found: queries.ListedEnvironment | None = None
         self.session: Session | None = None
         if environment_id is not None:
             self.found = queries.get(caller, environment_id, model=True)

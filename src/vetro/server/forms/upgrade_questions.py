@@ -23,7 +23,7 @@ from vetro.model.paths import steps_of
 from vetro.model.secrets import is_mark
 from vetro.model.tree import by_id
 from vetro.server.caller import Caller
-from vetro.server.environments.queries import Found
+from vetro.server.environments.queries import ListedEnvironment
 from vetro.server.environments.upgrades import Upgrade
 from vetro.server.forms.class_catalog import describer_for
 from vetro.server.ids import new_id
@@ -51,7 +51,7 @@ class Questions:
     ``report`` is that of `vetro.engine.upgrading.upgrade.upgraded`, its messages decoded.
     """
 
-    def __init__(self, caller: Caller, found: Found, upgrade: Upgrade) -> None:
+    def __init__(self, caller: Caller, found: ListedEnvironment, upgrade: Upgrade) -> None:
         self.report: dict[str, Any] = decode_messages(upgrade.report)
         project_name = caller.project_name if found.project_id == caller.project_id else ""
         self._describer = describer_for(found.project_id, project_name, upgrade.lock.packages)

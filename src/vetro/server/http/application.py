@@ -32,7 +32,7 @@ from vetro.server.api.v2.failures import of_error
 from vetro.server.config.config import Config
 from vetro.server.errors import Invalid, ServiceError, TooLarge
 from vetro.server.http.concurrency import Lane, whose
-from vetro.server.http.large_transfer import Answer, Files, hand_over, there
+from vetro.server.http.large_transfer import Files, SentResponse, hand_over, there
 from vetro.server.http.request_bodies import Bodies, BodyRefused, Received
 from vetro.server.http.static_files import PREFIX, Static
 from vetro.server.observe.current_request import current
@@ -123,21 +123,21 @@ class Application(WSGIHandler):
         start_response(made.status, [*made.headers, ("X-Openstack-Request-Id", request_id)])
         return made.parts
 
-    def answer(self, environ: dict[str, Any]) -> Answer:
+    def answer(self, environ: dict[str, Any]) -> SentResponse:
         """The answer to a request that was prepared, whatever it loads."""
         request = Request(environ)
         path = request.path_info
         if path.startswith("/v1/") or path == "/v1":
             plain = respond(request, path[4:].replace("%", "%25"))  # endpoints decode segments themselves
             parts = [plain.body] if isinstance(plain.body, bytes) else plain.body
-            return Answer(f"{plain.status} {responses[plain.status]}", [*plain.headers.items()], parts)
+            return SentResponse(f"{plain.status} {responses[plain.status]}", [*plain.headers.items()], parts)
         set_script_prefix("/")
         response: HttpResponseBase = self.get_response(request)
         headers = list(response.items())
         if response.cookies:
             headers.extend(("Set-Cookie", morsel.output(header="").strip()) for morsel in response.cookies.values())
         match = request.resolver_match
-        made = Answer(
+        made = SentResponse(
             f"{response.status_code} {response.reason_phrase}", headers, [], None if match is None else match.route
         )
         if response.streaming:
@@ -147,7 +147,7 @@ class Application(WSGIHandler):
             response.close()  # tells Django that the request is over
         return made
 
-    def _bounded(self, environ: dict[str, Any]) -> Answer:
+    def _bounded(self, environ: dict[str, Any]) -> SentResponse:
         """The answer of this process, or of the one for large requests."""
         try:
             with large_requests.bounded():

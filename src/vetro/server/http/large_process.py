@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from vetro.server import large_requests
 from vetro.server.config.address import RUN
-from vetro.server.http.large_transfer import Answer, address, request_of, send
+from vetro.server.http.large_transfer import SentResponse, address, request_of, send
 from vetro.server.http.processes import GRACE, die_with, die_with_parent
 
 #: Copies at once; what each may use beyond what it begins with.
@@ -48,10 +48,10 @@ class _Waiting:
 class Server:
     """Answers what comes at a listening socket, with what ``load`` gives: a function of a request's environ."""
 
-    def __init__(self, listening: socket.socket, load: Callable[[], Callable[[dict[str, Any]], Answer]]) -> None:
+    def __init__(self, listening: socket.socket, load: Callable[[], Callable[[dict[str, Any]], SentResponse]]) -> None:
         self._listening = listening
         self._load = load
-        self._answer: Callable[[dict[str, Any]], Answer] | None = None
+        self._answer: Callable[[dict[str, Any]], SentResponse] | None = None
         self._waiting: deque[_Waiting] = deque()
         self._copies: dict[int, str] = {}
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -110,7 +110,7 @@ class Server:
             if one.body is not None:
                 os.close(one.body)
 
-    def _fork(self, one: _Waiting, answer: Callable[[dict[str, Any]], Answer]) -> int:
+    def _fork(self, one: _Waiting, answer: Callable[[dict[str, Any]], SentResponse]) -> int:
         parent = os.getpid()
         pid = os.fork()
         if pid:
@@ -169,7 +169,7 @@ def _how(status: int) -> str:
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
 
 
-def _load() -> Callable[[dict[str, Any]], Answer]:
+def _load() -> Callable[[dict[str, Any]], SentResponse]:
     """The application, which answers in copies of this process."""
     from django.db import connections
 

@@ -34,7 +34,7 @@ _LENGTH: Final = struct.Struct("!I")
 
 
 @dataclass(slots=True)
-class Answer:
+class SentResponse:
     """What is sent to the client. ``route``: the pattern that its path has; None where there is none."""
 
     status: str
@@ -54,7 +54,7 @@ class Files:
     def __init__(self) -> None:
         self._places = Places(4, 1)
 
-    def sent(self, answer: Answer, whose: str) -> Answer:
+    def sent(self, answer: SentResponse, whose: str) -> SentResponse:
         """The same, with a place until it was sent. Raises `TooMany`; then the file is closed."""
         file = cast(FileWrapper, answer.parts)
         try:
@@ -98,7 +98,7 @@ def address(folder: Path) -> Iterator[str]:
         os.close(number)
 
 
-def hand_over(environ: Mapping[str, Any], whose: str, body: tuple[int, int] | None) -> Answer:
+def hand_over(environ: Mapping[str, Any], whose: str, body: tuple[int, int] | None) -> SentResponse:
     """The answer of the other process. ``body``: descriptor and size.
 
     Raises `Unavailable` when it cannot be reached, `TooLarge` when it gives up.
@@ -140,7 +140,7 @@ def request_of(connection: socket.socket) -> tuple[str, dict[str, Any], int | No
     return given["whose"], given["environ"], numbers[0] if numbers else None
 
 
-def send(connection: socket.socket, answer: Answer) -> None:
+def send(connection: socket.socket, answer: SentResponse) -> None:
     """Sends an answer back. Raises `OSError` where nobody waits for it any more."""
     head = json.dumps([answer.status, answer.headers, answer.route]).encode()
     for part in itertools.chain([head], answer.parts):
@@ -150,7 +150,7 @@ def send(connection: socket.socket, answer: Answer) -> None:
     connection.sendall(_LENGTH.pack(0))
 
 
-def _received(connection: socket.socket) -> Answer:
+def _received(connection: socket.socket) -> SentResponse:
     status, headers, route = json.loads(_part(connection))
     file = tempfile.SpooledTemporaryFile(_SMALL)  # noqa: SIM115 - closed when the answer was sent
     try:
@@ -166,8 +166,8 @@ def _received(connection: socket.socket) -> Answer:
         found.append(("Content-Length", str(size)))
     if size <= _AT_ONCE:
         with file:
-            return Answer(status, found, [file.read()], route)
-    return Answer(status, found, FileWrapper(cast(IO[bytes], file), _BLOCK), route)
+            return SentResponse(status, found, [file.read()], route)
+    return SentResponse(status, found, FileWrapper(cast(IO[bytes], file), _BLOCK), route)
 
 
 def _part(connection: socket.socket) -> bytes:

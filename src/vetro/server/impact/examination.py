@@ -19,7 +19,7 @@ from vetro.server.environments import deploy, drafts, fixed_properties, packages
 from vetro.server.environments.models import Environment, State
 from vetro.server.errors import ServiceError
 from vetro.server.impact import groups
-from vetro.server.impact.groups import Finding
+from vetro.server.impact.groups import EnvironmentImpact
 from vetro.server.impact.models import PlanCache
 from vetro.server.impact.planner import NotAlone, Planner, PlannerConversation
 from vetro.server.tasks.completion import with_package_places
@@ -40,7 +40,7 @@ def state_of(environment_id: str) -> tuple[int, str, float]:
     return number, lock or "", created.timestamp()
 
 
-def examine(planner: Planner, row: Environment, package: LockedPackage, now: float) -> Finding:
+def examine(planner: Planner, row: Environment, package: LockedPackage, now: float) -> EnvironmentImpact:
     """What ``package`` would change. ``now``: what time it is to the code of packages."""
     try:
         with cached_choices(planner.choices):
@@ -64,7 +64,7 @@ def examine(planner: Planner, row: Environment, package: LockedPackage, now: flo
 
 def _examined(
     planner: Planner, row: Environment, package: LockedPackage, now: float, *, alone: bool = False
-) -> Finding:
+) -> EnvironmentImpact:
     found = queries.get(SYSTEM, row.id, model=True)
     old_model = deploy.start_model(found, drafts.root_of(None, found))
     old = packages.resolved(SYSTEM, found, old_model)
@@ -87,9 +87,9 @@ def _examined(
             detail = groups.of_report(told["report"])
             if told["report"]["problems"]:
                 problem = decode_messages(told["report"])["problems"][0]["message"]
-                return Finding(groups.FAILS, {**detail, "error": _error("", str(problem), None)})
+                return EnvironmentImpact(groups.FAILS, {**detail, "error": _error("", str(problem), None)})
             if told["result"] is None:  # nobody could make up what is asked
-                return Finding(groups.ASKS, detail)
+                return EnvironmentImpact(groups.ASKS, detail)
             upgrade = upgrades.finish(begun, told["result"])
             result = upgrade.result
             model = deploy.start_model(found, result["objects"], upgrade.lock, result)
@@ -97,7 +97,7 @@ def _examined(
             chosen = packages.resolved(SYSTEM, found, model, lock=upgrade.lock)
         if image is None:
             if detail:
-                return Finding(groups.ASKS if "asks" in detail else groups.LOSES, detail)
+                return EnvironmentImpact(groups.ASKS if "asks" in detail else groups.LOSES, detail)
             raise _Unplanned(Text("its cloud has to be asked while a plan is made: plan its upgrade by itself"))
         before = _before(planner, conversation, found, old_model, old, image, now)
         if conversation.digests.issuperset(one.digest for one in chosen.rows):
@@ -111,7 +111,7 @@ def _examined(
 def _before(
     planner: Planner,
     conversation: PlannerConversation,
-    found: queries.Found,
+    found: queries.ListedEnvironment,
     model: Any,
     chosen: Any,
     image: Mapping[str, Any],
@@ -130,21 +130,23 @@ def _before(
     return told
 
 
-def _compared(before: Mapping[str, Any], after: Mapping[str, Any], detail: dict[str, Any], rows: Any) -> Finding:
+def _compared(
+    before: Mapping[str, Any], after: Mapping[str, Any], detail: dict[str, Any], rows: Any
+) -> EnvironmentImpact:
     plans = {"old": before.get("plan"), "new": after.get("plan")}
     if before.get("error") is not None:
         why = decode_messages(before["error"]).get("message") or ""
         return groups.skipped(Text("with the version that it has it cannot be planned either: {why}", why=why))
     if after.get("error") is not None:
         found = _failed(after["error"], rows)
-        return Finding(found.group, {**detail, **found.detail}, plans)
+        return EnvironmentImpact(found.group, {**detail, **found.detail}, plans)
     group, more = groups.of_plans(before, after)
     if "asks" in detail or "lost" in detail:
         group = groups.ASKS if "asks" in detail else groups.LOSES
-    return Finding(group, {**detail, **more}, plans)
+    return EnvironmentImpact(group, {**detail, **more}, plans)
 
 
-def _failed(error: Mapping[str, Any], rows: Any) -> Finding:
+def _failed(error: Mapping[str, Any], rows: Any) -> EnvironmentImpact:
     """``rows``: packages whose places are told by their names."""
     code = str(error.get("code") or "")
     told = str(decode_messages(error).get("message") or "")
@@ -155,7 +157,7 @@ def _failed(error: Mapping[str, Any], rows: Any) -> Finding:
     if code in groups.LIMITS:
         place = groups.place_text(position)
         return groups.skipped(Text("{place}: {message}", place=place, message=told) if place else told)
-    return Finding(groups.FAILS, {"error": _error(code, told, position)})
+    return EnvironmentImpact(groups.FAILS, {"error": _error(code, told, position)})
 
 
 def _error(code: str, message: str, position: Mapping[str, Any] | None) -> dict[str, Any]:

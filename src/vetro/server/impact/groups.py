@@ -30,7 +30,7 @@ Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EnvironmentImpact:
     """What an upgrade would do to an environment.
 
     ``detail``: {resources: [{type, name, what, properties}], scripts, servers, asks: [{type, property, contract}],
@@ -43,9 +43,9 @@ class Finding:
     plans: dict[str, Any] | None = None
 
 
-def skipped(reason: str) -> Finding:
+def skipped(reason: str) -> EnvironmentImpact:
     """An environment that nothing was found out of."""
-    return Finding(SKIPPED, {"reason": reason if len(reason) <= LONGEST else reason[:LONGEST]})
+    return EnvironmentImpact(SKIPPED, {"reason": reason if len(reason) <= LONGEST else reason[:LONGEST]})
 
 
 def of_report(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -237,7 +237,7 @@ class Planner:
                 self._states[source] = Slices(source)
             return self._states.get(source)
 
-    def key(self, found: queries.Found, image: Mapping[str, Any], digests: Sequence[str]) -> str:
+    def key(self, found: queries.ListedEnvironment, image: Mapping[str, Any], digests: Sequence[str]) -> str:
         """What the plan of an environment as it is follows from, in a word."""
         state = hashlib.sha256(image["state"]).hexdigest()
         about = [found.id, found.version, engine_version(), {**image, "state": state}, sorted(digests)]

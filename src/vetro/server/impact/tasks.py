@@ -18,7 +18,7 @@ from vetro.server import sandboxed_workers
 from vetro.server.environments.models import Environment
 from vetro.server.impact import groups
 from vetro.server.impact.examination import examine, state_of
-from vetro.server.impact.groups import Finding
+from vetro.server.impact.groups import EnvironmentImpact
 from vetro.server.impact.models import Entry, Impact
 from vetro.server.impact.planner import Planner
 from vetro.server.tasks.hooks import Work
@@ -91,7 +91,7 @@ def _look_at(planner: Planner, room: _Room, entry_id: int) -> None:
         connections.close_all()
 
 
-def _keep(entry: Entry, room: _Room, finding: Finding) -> None:
+def _keep(entry: Entry, room: _Room, finding: EnvironmentImpact) -> None:
     entry.group, entry.detail = finding.group, encode_messages(finding.detail)
     entry.plans = finding.plans if room.take(len(json.dumps(finding.plans))) else None
     entry.save(update_fields=["group", "number", "lock", "detail", "plans"])

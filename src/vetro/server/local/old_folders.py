@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from vetro.engine.worker.journal import Ended, Entry, Note
+from vetro.engine.worker.journal import Ended, Note, RecordedEffect
 from vetro.model.environment import Environment as Model
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.packages.errors import PackageError
@@ -62,7 +62,7 @@ class OldJournal:
     model: Mapping[str, Any] | None
     model_at: float | None
     ended: Ended | None
-    entries: Sequence[Entry]
+    entries: Sequence[RecordedEffect]
     notes: Sequence[Note]
 
 
@@ -99,7 +99,7 @@ class OldTask:
         journal = value.pop("journal")
         if journal is not None:
             ended = journal.pop("ended")
-            entries = [Entry(**entry) for entry in journal.pop("entries")]
+            entries = [RecordedEffect(**entry) for entry in journal.pop("entries")]
             notes = [Note(**note) for note in journal.pop("notes")]
             journal = OldJournal(
                 **journal, ended=None if ended is None else Ended(**ended), entries=entries, notes=notes
@@ -279,7 +279,7 @@ def _journals(connection: sqlite3.Connection) -> Iterator[OldJournal]:
             *(engine, begun, attempts, deaths, cancelled, _value(model), model_at),
             None if end is None else Ended(**end),
             [
-                Entry(
+                RecordedEffect(
                     key, kind, digest, _value(about), at, place, answer=_value(answer), error=_value(error), ended=end
                 )
                 for key, kind, digest, about, at, place, answer, error, end in effects

@@ -22,25 +22,25 @@ Name = Literal["worker", "image", "catalog", "account", "address", "backup"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChecklistItem:
     """Something to think of."""
 
     name: Name
     done: bool
 
 
-def steps(config: Config) -> list[Step]:
+def steps(config: Config) -> list[ChecklistItem]:
     """Each of them, in the order in which one does them. A handful of statements, whatever there is."""
     heard = clock.after(-LEASES * float(config["worker.lease_seconds"]))
     worker = WorkerProcess.objects.filter(seen__gte=heard, draining=False).exists()
     accounts = bool(config["keystone.url"]) or len(User.objects.filter(is_active=True).values_list("id")[:2]) > 1
     return [
-        Step("worker", worker),
-        Step("image", _real(config)),
-        Step("catalog", Package.objects.exclude(project_id="").exists()),
-        Step("account", accounts),
-        Step("address", _reachable(config)),
-        Step("backup", AuditRecord.objects.filter(action=ACTION).exists()),
+        ChecklistItem("worker", worker),
+        ChecklistItem("image", _real(config)),
+        ChecklistItem("catalog", Package.objects.exclude(project_id="").exists()),
+        ChecklistItem("account", accounts),
+        ChecklistItem("address", _reachable(config)),
+        ChecklistItem("backup", AuditRecord.objects.filter(action=ACTION).exists()),
     ]
 
 

@@ -27,7 +27,7 @@ _HOLDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DiskUse:
     """Something that takes room. ``name``: database, archives, cloud, images or cache; ``path``: a folder, or the
     address of a store. ``bytes``: None where nobody counts. ``whole``: whether all of it was counted."""
 
@@ -41,7 +41,7 @@ class Place:
 class Disk:
     """What is used, and what is free beside it."""
 
-    places: tuple[Place, ...]
+    places: tuple[DiskUse, ...]
     #: Of the file system of the data directory.
     free: int
     size: int
@@ -73,8 +73,8 @@ def _count(config: Config) -> Disk:
     own = "the database server" if database.startswith("postgres") else str(config.data)
     named = Package.objects.aggregate(all=Sum("size", filter=~Q(digest="")))["all"] or 0
     places = [
-        Place("database", own, database_size()),
-        Place("archives", address, int(named)) if remote else _folder("archives", config.path("storage.blobs")),
+        DiskUse("database", own, database_size()),
+        DiskUse("archives", address, int(named)) if remote else _folder("archives", config.path("storage.blobs")),
         _folder("cloud", config.path("cloud.directory")),
         _folder("images", ImageStore().folder),
         _folder("cache", config.data / "cache"),
@@ -92,10 +92,10 @@ def _count(config: Config) -> Disk:
     )
 
 
-def _folder(name: str, path: Path) -> Place:
+def _folder(name: str, path: Path) -> DiskUse:
     until = time.monotonic() + _COUNTING
     count = overview.used(path, until)
-    return Place(name, str(path), count, time.monotonic() <= until)
+    return DiskUse(name, str(path), count, time.monotonic() <= until)
 
 
 def _unnamed() -> int:

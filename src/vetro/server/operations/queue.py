@@ -20,7 +20,7 @@ STATES: Final = (Task.RUNNING, Task.QUEUED, Task.NEEDS_PERSON)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class QueuedTask:
     """A task that has not ended. Names are ids where nobody knows better. ``worker``: who has it; '' for nobody."""
 
     id: str
@@ -50,7 +50,7 @@ class Queue:
     """A part of the queue, the oldest tasks first. ``counts``: state -> how many there are in all."""
 
     counts: Mapping[str, int]
-    entries: list[Entry]
+    entries: list[QueuedTask]
     now: datetime
     more: bool
 
@@ -73,7 +73,7 @@ def waiting(
     people = dict(User.objects.filter(id__in={task.user_id for task in tasks}).values_list("id", "username"))
     names = dict(Environment.objects.filter(id__in={task.environment_id for task in tasks}).values_list("id", "name"))
     entries = [
-        Entry(
+        QueuedTask(
             id=task.id,
             kind=task.kind,
             method=str((task.action or {}).get("method") or ""),

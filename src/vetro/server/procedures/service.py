@@ -218,7 +218,7 @@ def _kept(chain: Chain, guard: Guard, found_way: WayBack) -> dict[str, Any]:
     }
 
 
-def _health(found: queries.Found) -> dict[str, Health]:
+def _health(found: queries.ListedEnvironment) -> dict[str, Health]:
     """How the components are, as the watcher says."""
     told = watch.of_environment(found.id)
     parts = watch.components(found.id, told, deployed_objects(found.model or {}))

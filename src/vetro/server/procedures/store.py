@@ -44,7 +44,7 @@ _ANSWERED: frozenset[Step] = ENDED | {"keeping", "restoring", "releasing"}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TaskEnvironment:
     """What tasks need to know of an environment, which may be gone."""
 
     id: str
@@ -225,7 +225,7 @@ def _begin(row: Procedure, key: str, kind: str) -> None:
 
 
 def _snapshot(row: Procedure, caller: Caller, kind: str) -> Task:
-    place = Place(row.environment_id, row.project_id, row.about["cloud"], row.about["region"])
+    place = TaskEnvironment(row.environment_id, row.project_id, row.about["cloud"], row.about["region"])
     do = _DO[kind]
     still = {"still": True} if kind == "snapshot" and row.about.get("still") else {}
     task = enqueue(

@@ -87,7 +87,7 @@ def offered(row: Environment) -> bool:
     return found is not None and found.server_snapshots
 
 
-def required(caller: Caller, found: queries.Found, session: Session | None) -> bool:
+def required(caller: Caller, found: queries.ListedEnvironment, session: Session | None) -> bool:
     """Whether an author allows a deployment only with a way back: that of a class whose objects become those of another
     version, by an upgrade, or since the environment's packages were exchanged. Asks packages where that may be so.
 
@@ -184,7 +184,10 @@ def _asked(row: Environment, caller: Caller) -> tuple[str | None, list[dict[str,
 
 
 def _declared(
-    caller: Caller, found: queries.Found, session: Session | None, known: Mapping[str, Collection[str]] | None = None
+    caller: Caller,
+    found: queries.ListedEnvironment,
+    session: Session | None,
+    known: Mapping[str, Collection[str]] | None = None,
 ) -> _Declared:
     """What the classes of what is deployed and of the draft declare. ``known``: only those of the draft whose package
     comes in a version that is not among these (package -> versions)."""

@@ -127,7 +127,7 @@ class _Report:
                 self.text(name, json.dumps(told, indent=1, ensure_ascii=False, default=str))
 
 
-def _environment(row: Environment, found: queries.Found) -> dict[str, Any]:
+def _environment(row: Environment, found: queries.ListedEnvironment) -> dict[str, Any]:
     own = cloud_settings.selection(config(), row.cloud)
     return {
         "id": row.id,
@@ -147,7 +147,7 @@ def _environment(row: Environment, found: queries.Found) -> dict[str, Any]:
     }
 
 
-def _models(caller: Caller, found: queries.Found, sessions: list[Session]) -> dict[str, Any]:
+def _models(caller: Caller, found: queries.ListedEnvironment, sessions: list[Session]) -> dict[str, Any]:
     deployed = deployed_objects(found.model or {})
     told = {"deployed": deployed, "newest": (found.model or {}).get("Objects")}
     told |= {f"draft {s.id} ({s.state})": drafts.root_of(s, found) for s in sessions if s.state == Session.OPENED}
@@ -155,7 +155,7 @@ def _models(caller: Caller, found: queries.Found, sessions: list[Session]) -> di
     return {name: conceal(without_password(root), names) for name, root in told.items()}
 
 
-def _health(environment_id: str, found: queries.Found) -> dict[str, Any]:
+def _health(environment_id: str, found: queries.ListedEnvironment) -> dict[str, Any]:
     told = watch.of_environment(environment_id)
     parts = watch.components(environment_id, told, deployed_objects(found.model or {}))
     return {

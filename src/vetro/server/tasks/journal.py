@@ -16,7 +16,16 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import F, Max
 
-from vetro.engine.worker.journal import Ended, Entry, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, Progress
+from vetro.engine.worker.journal import (
+    Ended,
+    NoSuchTask,
+    Note,
+    NotOpen,
+    OtherEngine,
+    OtherTask,
+    Progress,
+    RecordedEffect,
+)
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.queries import delete_in_batches, insert_rows
 from vetro.server.secrets.encryption import Ciphertext, dumps
@@ -73,8 +82,8 @@ class DbJournal:
     def _forget_all(self) -> None:
         """Nothing is collected."""
         self._head: dict[str, Any] = {}
-        self._new: dict[str, Entry] = {}
-        self._results: dict[str, Entry] = {}
+        self._new: dict[str, RecordedEffect] = {}
+        self._results: dict[str, RecordedEffect] = {}
         self._dropped: list[str] = []
         self._notes: list[Note] = []
 
@@ -106,7 +115,7 @@ class DbJournal:
         """See `Journal.cancel`."""
         self._head.setdefault("?cancelled", reason)
 
-    def intent(self, entry: Entry) -> None:
+    def intent(self, entry: RecordedEffect) -> None:
         """See `Journal.intent`."""
         self._new[entry.key] = entry
         self._open[entry.key] = None
@@ -115,7 +124,7 @@ class DbJournal:
         """See `Journal.result`. Raises `NotOpen`."""
         self._check_open(key)
         self._places += 1
-        empty = Entry(key, "", "", {}, 0.0)
+        empty = RecordedEffect(key, "", "", {}, 0.0)
         done = replace(self._new.get(key, empty), place=self._places, answer=answer, error=error, ended=at)
         (self._new if key in self._new else self._results)[key] = done
         del self._open[key]
@@ -204,12 +213,12 @@ class DbJournal:
         self.written += len(found)
         return found
 
-    def _entry(self, entry: Entry) -> Sequence[Any]:
+    def _entry(self, entry: RecordedEffect) -> Sequence[Any]:
         """The values of `_OF_ENTRY`."""
         head = [self.task, _kept(entry.key), _kept(entry.kind), entry.digest, self._sealed(entry.about), entry.begun]
         return [*head, *(self._result(entry) if entry.place is not None else (None, None, None))]
 
-    def _result(self, entry: Entry) -> Sequence[Any]:
+    def _result(self, entry: RecordedEffect) -> Sequence[Any]:
         """Place, result and end."""
         return [entry.place, self._sealed({"answer": entry.answer, "error": entry.error}), entry.ended]
 
@@ -230,13 +239,13 @@ class DbJournal:
         over = None if found.ended is None else Ended(**found.ended)
         return Progress(task, found.engine, found.begun, found.attempts, found.deaths, found.cancelled, over)
 
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[RecordedEffect]:
         """See `Journal.entries`; with what is not committed yet."""
-        found: dict[str, Entry] = {}
+        found: dict[str, RecordedEffect] = {}
         for row in JournalEntry.objects.filter(task_id=self.task).order_by("id") if self._exists else ():
             result = row.result or {}
             key = _given(row.key)
-            found[key] = Entry(
+            found[key] = RecordedEffect(
                 *(key, _given(row.kind), row.digest, row.about or {}, row.begun, row.place),
                 answer=result.get("answer"),
                 error=result.get("error"),

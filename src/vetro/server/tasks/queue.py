@@ -17,7 +17,7 @@ from vetro.engine.outcome import Outcome
 from vetro.engine.worker.decisions import resolve as decide
 from vetro.engine.worker.journal import NotOpen
 from vetro.engine.worker.ports import Policies
-from vetro.packages.lock import Choice
+from vetro.packages.lock import ChosenVersion
 from vetro.server import large_requests
 from vetro.server.accounts.policy import allows
 from vetro.server.audit.record import record
@@ -47,7 +47,7 @@ def enqueue(
     session: Any = None,
     model: Mapping[str, Any] | None = None,
     packages: Sequence[Any] = (),
-    resolution: Sequence[Choice] = (),
+    resolution: Sequence[ChosenVersion] = (),
     method: str | None = None,
     args: Mapping[str, Any] | None = None,
     object_id: str | None = None,
@@ -111,7 +111,7 @@ def enqueue_plan(
     environment: Any,
     model: Mapping[str, Any],
     packages: Iterable[Any],
-    resolution: Sequence[Choice] = (),
+    resolution: Sequence[ChosenVersion] = (),
     session: Any = None,
     power: Sequence[Mapping[str, Any]] = (),
     action: Mapping[str, Any] | None = None,

@@ -25,7 +25,7 @@ from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
 from vetro.engine.version import engine_version
 from vetro.model.header import id_of
-from vetro.packages.lock import Choice, canonical, requirements_of
+from vetro.packages.lock import ChosenVersion, canonical, requirements_of
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
@@ -54,7 +54,7 @@ def make(
     environment: Any = None,
     model: Mapping[str, Any] | None = None,
     packages: Sequence[Any] = (),
-    resolution: Sequence[Choice] = (),
+    resolution: Sequence[ChosenVersion] = (),
     method: str | None = None,
     args: Mapping[str, Any] | None = None,
     object_id: str | None = None,
@@ -126,9 +126,9 @@ def packages_of(task: Task) -> list[dict[str, str]]:
     return list(task.spec.get("packages") or [])
 
 
-def resolution_of(task: Task) -> list[Choice]:
+def resolution_of(task: Task) -> list[ChosenVersion]:
     """Why a task uses these packages; empty for tasks of earlier versions."""
-    return [Choice(*row) for row in task.spec.get("resolution") or ()]
+    return [ChosenVersion(*row) for row in task.spec.get("resolution") or ()]
 
 
 def budget(config: Config) -> Budget:
@@ -213,7 +213,7 @@ def secret_keys(config: Config) -> list[str]:
     return [*derived(read_keys(config.path("secrets.key_file"))), *key_in(config.data / "secrets", make=False)]
 
 
-def _plan_seed(model: Mapping[str, Any], packages: Sequence[Any], resolution: Sequence[Choice]) -> str:
+def _plan_seed(model: Mapping[str, Any], packages: Sequence[Any], resolution: Sequence[ChosenVersion]) -> str:
     """The same for the same model and packages: so is what a plan tells, wherever it is made. Nothing of it is used."""
     used = sorted((row.fqn, row.version, row.digest) for row in packages)
     text = canonical({"model": model, "packages": used, "choices": sorted(map(astuple, resolution))})

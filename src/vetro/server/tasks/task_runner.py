@@ -27,7 +27,7 @@ from vetro.engine.task.method_spans import MOST as MOST_SPANS
 from vetro.engine.version import engine_version
 from vetro.engine.worker.journal import OtherEngine, OtherTask
 from vetro.engine.worker.ports import HostPort, HostUnavailable, LeaseLost, Policies, ProcessLauncher, Step
-from vetro.engine.worker.state import Limits
+from vetro.engine.worker.state import WorkerLimits
 from vetro.engine.worker.worker import Worker
 from vetro.server.config.config import Config
 from vetro.server.errors import Unavailable
@@ -346,7 +346,7 @@ class TaskRunner:
                 host,
                 heard,
                 engine=engine_version(),
-                limits=Limits(
+                limits=WorkerLimits(
                     timeout=self._timeout or None,
                     notes=self._config["task.reports"],
                     note_characters=self._config["task.report_mib"] << 20,

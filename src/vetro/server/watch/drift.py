@@ -116,13 +116,13 @@ def _keep(environment_id: str, version: int, values: Mapping[str, Any]) -> None:
 # -- what is told ------------------------------------------------------------------------------------------------------
 
 
-def of(found: queries.Found) -> Drift:
+def of(found: queries.ListedEnvironment) -> Drift:
     """What of an environment is not as its last task left it. ``found``: with its model."""
     stopped, repair = Environment.objects.values_list("stopped", "repair").get(id=found.id)
     return replace(_of(found, power.on_purpose(stopped)), repair=repair)
 
 
-def _of(found: queries.Found, stopped: Mapping[str, Any]) -> Drift:
+def _of(found: queries.ListedEnvironment, stopped: Mapping[str, Any]) -> Drift:
     own = (*_packages(found), *_drafts(found))
     if found.version == 0:
         return Drift(own, None, Text("nothing of it is deployed"))
@@ -173,7 +173,7 @@ def _cloud(
         yield Deviation("stack-unknown", name, text)
 
 
-def _packages(found: queries.Found) -> Iterator[Deviation]:
+def _packages(found: queries.ListedEnvironment) -> Iterator[Deviation]:
     """Packages that the environment uses and that somebody has taken out of the catalog."""
     used = packages.pinned(found.id)
     digests = [package.digest for package in used]
@@ -185,7 +185,7 @@ def _packages(found: queries.Found) -> Iterator[Deviation]:
             yield Deviation("package-missing", one.name, text)
 
 
-def _drafts(found: queries.Found) -> Iterator[Deviation]:
+def _drafts(found: queries.ListedEnvironment) -> Iterator[Deviation]:
     """Drafts with changes that cannot be deployed any more."""
     rows = Session.objects.filter(
         environment_id=found.id, state=Session.OPENED, version__lt=found.version, revision__gt=0

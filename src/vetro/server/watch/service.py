@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from vetro.diagnostics import encode_messages
 from vetro.engine.outcome import Outcome
-from vetro.engine.watching.states import Finding, State, worst
+from vetro.engine.watching.states import Observation, State, worst
 from vetro.server.environments.models import Environment
 from vetro.server.environments.service import announce
 from vetro.server.ids import new_id
@@ -210,7 +210,7 @@ class _Writes:
             detail = {name: item[name] for name in ("text", "texts", "checks") if name in item}
             self._put(known, Health(environment_id=id, component=item["id"]), item["state"], detail)
         parts = [row for name, row in known.items() if name]
-        finding = worst(Finding(State(row.state), row.component) for row in parts if row.state)
+        finding = worst(Observation(State(row.state), row.component) for row in parts if row.state)
         state = "" if finding is None else finding.state.value
         detail = {}
         if finding is not None and finding.state is not State.RUNNING:

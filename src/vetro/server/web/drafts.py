@@ -17,7 +17,7 @@ def wanted(caller: Caller, environment_id: str) -> Session:
     return sessions.newest_draft(caller, found) or sessions.open_session(caller, environment_id)
 
 
-def outdated(caller: Caller, found: queries.Found) -> list[Session]:
+def outdated(caller: Caller, found: queries.ListedEnvironment) -> list[Session]:
     """Drafts of hers with changes that cannot be deployed any more, newest first: the environment went on."""
     rows = Session.objects.filter(
         environment_id=found.id, user_id=caller.user_id, state=Session.OPENED, version__lt=found.version
@@ -25,7 +25,7 @@ def outdated(caller: Caller, found: queries.Found) -> list[Session]:
     return list(rows.filter(draft__isnull=False).order_by("-updated")[:5])
 
 
-def of_others(caller: Caller, found: queries.Found) -> list[tuple[str, Session]]:
+def of_others(caller: Caller, found: queries.ListedEnvironment) -> list[tuple[str, Session]]:
     """(name of the person, session) of changes that others are making, newest first."""
     if found.busy:
         return []

@@ -61,7 +61,7 @@ class EnvironmentPage:
     """One environment as one person works on it."""
 
     caller: Caller
-    found: queries.Found
+    found: queries.ListedEnvironment
     session: Session | None
     #: The root object that pages show: the draft, what is being deployed, or what is there.
     root: dict[str, Any] | None
@@ -173,7 +173,7 @@ class EnvironmentPage:
         return names
 
     @cached_property
-    def offers(self) -> dict[str, newer_versions.Offer]:
+    def offers(self) -> dict[str, newer_versions.NewerVersion]:
         """The packages of its objects of which there is a newer release, by name; none while a task works on it."""
         if self.found.busy or not self.found.version:
             return {}

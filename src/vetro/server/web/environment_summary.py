@@ -19,7 +19,7 @@ from vetro.server.caller import Caller
 from vetro.server.environments import addresses, queries
 from vetro.server.environments.addresses import Address
 from vetro.server.environments.power_steps import machines
-from vetro.server.environments.queries import Found
+from vetro.server.environments.queries import ListedEnvironment
 from vetro.server.errors import ServiceError
 from vetro.server.watch import drift
 from vetro.server.watch.models import Inventory
@@ -48,7 +48,7 @@ Key = tuple[str, int, datetime, str]
 _known = RecentCache(5000)
 
 
-def summaries(caller: Caller, rows: Sequence[Found], *, look: bool = False) -> Mapping[str, Summary | None]:
+def summaries(caller: Caller, rows: Sequence[ListedEnvironment], *, look: bool = False) -> Mapping[str, Summary | None]:
     """Environment -> its summary; None: nobody has looked yet.
 
     ``look``: those are looked at now, as many as fit into a second, one at least; whoever asks again gets the others.
@@ -66,7 +66,7 @@ def summaries(caller: Caller, rows: Sequence[Found], *, look: bool = False) -> M
     return found
 
 
-def _look(caller: Caller, row: Found) -> Summary:
+def _look(caller: Caller, row: ListedEnvironment) -> Summary:
     try:
         whole = queries.get(caller, row.id, model=True)
         root = deployed_objects(whole.model or {})

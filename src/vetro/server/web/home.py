@@ -21,7 +21,7 @@ from vetro.server.catalog.models import Package
 from vetro.server.environments import offers, queries, search, simulation
 from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, Session
-from vetro.server.environments.queries import Found
+from vetro.server.environments.queries import ListedEnvironment
 from vetro.server.forms.models import FormDraft
 from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
@@ -39,7 +39,7 @@ _BAD: Final = (State.DOWN, State.DEGRADED)
 class Card:
     """An environment on the page."""
 
-    found: Found
+    found: ListedEnvironment
     health: watch.HealthStatus | None
     simulated: bool
     #: Applications of it of which there is a newer version.
@@ -68,7 +68,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstStep:
     """A step from an empty installation to a running application."""
 
     name: str
@@ -87,7 +87,7 @@ class Overview:
     failures: list[dict[str, Any]]
     waiting: list[Waiting]
     #: Empty once something was deployed.
-    steps: list[Step]
+    steps: list[FirstStep]
 
     @property
     def unlooked(self) -> bool:
@@ -115,7 +115,7 @@ def overview(caller: Caller, *, look: bool = False) -> Overview:
     )
 
 
-def _cards(caller: Caller, rows: Sequence[Found], look: bool) -> list[Card]:
+def _cards(caller: Caller, rows: Sequence[ListedEnvironment], look: bool) -> list[Card]:
     ids = [row.id for row in rows]
     told, simulated = watch.of_environments(ids), simulation.of_environments(ids)
     newer = {id: len(several) for id, several in offers.of_environments(ids).items()}
@@ -178,11 +178,11 @@ def _waiting(caller: Caller) -> list[Waiting]:
     ]
 
 
-def _steps(caller: Caller, deployed: bool, any: bool) -> list[Step]:
+def _steps(caller: Caller, deployed: bool, any: bool) -> list[FirstStep]:
     if deployed:
         return []
     seen = Package.objects.filter(Q(is_public=True) | Q(project_id=caller.project_id), type="Application", enabled=True)
-    steps = [Step("catalog", seen.exists())]
+    steps = [FirstStep("catalog", seen.exists())]
     if allows(caller, "build_images"):
-        steps.append(Step("servers", not simulation.of_service()))
-    return [*steps, Step("environment", any), Step("deploy", False)]
+        steps.append(FirstStep("servers", not simulation.of_service()))
+    return [*steps, FirstStep("environment", any), FirstStep("deploy", False)]

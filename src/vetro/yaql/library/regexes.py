@@ -14,7 +14,7 @@ from vetro.yaql.types import describe
 from vetro.yaql.values import FDict
 
 if TYPE_CHECKING:
-    from vetro.yaql.regex.pattern import Found, Regex
+    from vetro.yaql.regex.pattern import Regex, RegexMatch
 
 _REGEXP = Param("regexp", Type.REGEX)
 _STRING = Param("string", Type.STR)
@@ -66,7 +66,7 @@ def matches_text(cx: CodeContext, string: str, regexp: str) -> bool:
     return compile_regex(regexp).found_in(cx, string)
 
 
-def _select(found: Found, selector: Lambda) -> Any:
+def _select(found: RegexMatch, selector: Lambda) -> Any:
     """``selector`` called with a record for the whole match and each group; named groups are ``$name`` as well."""
     records = [
         FDict((("value", found.group(i)), ("start", found.span(i)[0]), ("end", found.span(i)[1])))
@@ -114,7 +114,7 @@ def split_string(cx: CodeContext, string: str, regexp: Regex, max_split: int = 0
     return split(cx, regexp, string, max_split)
 
 
-def _limited(matches: Iterator[Found], count: int) -> Iterator[Found]:
+def _limited(matches: Iterator[RegexMatch], count: int) -> Iterator[RegexMatch]:
     """So many matches; all of them for 0, none for a negative number."""
     if count < 0:
         return
@@ -124,7 +124,7 @@ def _limited(matches: Iterator[Found], count: int) -> Iterator[Found]:
         yield found
 
 
-def _substitute(cx: CodeContext, string: str, replacements: Iterable[tuple[Found, str]]) -> str:
+def _substitute(cx: CodeContext, string: str, replacements: Iterable[tuple[RegexMatch, str]]) -> str:
     parts: list[str] = []
     size = len(string)
     position = 0
@@ -177,7 +177,7 @@ def replace_by(cx: CodeContext, regexp: Regex, string: str, repl: Lambda, count:
     Raises TypeError when that is neither text nor null.
     """
 
-    def text_for(found: Found) -> str:
+    def text_for(found: RegexMatch) -> str:
         value = _select(found, repl)
         if value is None:
             return ""

@@ -36,7 +36,7 @@ _AMBIGUOUS = ("[[", "[^[", "--", "&&", "~~", "||")
 _UNSET: Any = object()
 
 
-class Found:
+class RegexMatch:
     """One match: the text and where each group is, -1 for groups that took no part."""
 
     __slots__ = ("_slots", "regex", "text")
@@ -99,16 +99,16 @@ class Regex(RegexBase):
         """The numbers of the groups that have names."""
         return self._pattern.names
 
-    def search(self, cx: CodeContext, text: str, pos: int = 0) -> Found | None:
+    def search(self, cx: CodeContext, text: str, pos: int = 0) -> RegexMatch | None:
         """The first match at or after ``pos``; None when there is none.
 
         Raises `LimitExceeded` when a pattern that RE2 cannot do needs too many steps.
         """
         if len(text) <= self._longest:
             match = self.host(cx, text).search(text, pos)
-            return None if match is None else Found(self, text, tuple(chain.from_iterable(match.regs)))
+            return None if match is None else RegexMatch(self, text, tuple(chain.from_iterable(match.regs)))
         slots = self._walk(cx, text).search(pos)
-        return None if slots is None else Found(self, text, slots)
+        return None if slots is None else RegexMatch(self, text, slots)
 
     def found_in(self, cx: CodeContext, text: str) -> bool:
         """True when there is a match anywhere. Raises as `search` does."""
@@ -132,11 +132,11 @@ class Regex(RegexBase):
         """Whether `re` may be used for this text."""
         return len(text) <= self._longest
 
-    def find_all(self, cx: CodeContext, text: str) -> Iterator[Found]:
+    def find_all(self, cx: CodeContext, text: str) -> Iterator[RegexMatch]:
         """All matches from left to right, none overlapping another; lazily. Raises as `search` does."""
         if len(text) <= self._longest:
             for match in self.host(cx, text).finditer(text):
-                yield Found(self, text, tuple(chain.from_iterable(match.regs)))
+                yield RegexMatch(self, text, tuple(chain.from_iterable(match.regs)))
             return
         walk = self._walk(cx, text)
         pos = 0
@@ -145,7 +145,7 @@ class Regex(RegexBase):
             slots = walk.search_not_empty(pos) if not_empty else walk.search(pos)
             if slots is None:
                 return
-            yield Found(self, text, slots)
+            yield RegexMatch(self, text, slots)
             pos = slots[1]
             # A second match at the same place must have characters.
             not_empty = slots[0] == slots[1]

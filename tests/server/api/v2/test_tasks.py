@@ -182,7 +182,7 @@ def test_who_waits_for_too_much_at_once_comes_again(
 
 def test_a_person_says_what_became_of_an_effect(ann: Any, people: Any, environment: str) -> None:
     from vetro.engine.outcome import Outcome
-    from vetro.engine.worker.journal import Ended, Entry
+    from vetro.engine.worker.journal import Ended, RecordedEffect
     from vetro.server.tasks.claim import Lease, claim
     from vetro.server.tasks.completion import finish
     from vetro.server.tasks.journal import DbJournal
@@ -195,7 +195,7 @@ def test_a_person_says_what_became_of_an_effect(ann: Any, people: Any, environme
     journal = DbJournal(task, lease.hold)
     journal.begin(Task.objects.get(id=task).spec, "1.0", 1.0)
     for key in ("0/1", "0/2"):
-        journal.intent(Entry(key, "workflow", "d", {"name": "pay"}, 1.0))
+        journal.intent(RecordedEffect(key, "workflow", "d", {"name": "pay"}, 1.0))
     journal.end(Ended("needs_person"))
     journal.commit()
     finish(lease.held, Outcome("needs_person"))

@@ -34,7 +34,7 @@ from vetro.server.watch import queries as watch
 
 
 def environment_json(
-    found: queries.Found,
+    found: queries.ListedEnvironment,
     told: watch.HealthStatus | None,
     simulated: Collection[str],
     newer: Sequence[offers.Available] = (),
@@ -63,7 +63,7 @@ def health_json(told: watch.HealthStatus | None) -> dict[str, Any] | None:
     return None if told is None else {"state": told.state.value, "text": told.text, "since": told.since}
 
 
-def _all_json(rows: list[queries.Found]) -> list[dict[str, Any]]:
+def _all_json(rows: list[queries.ListedEnvironment]) -> list[dict[str, Any]]:
     ids = [row.id for row in rows]
     told, simulated, newer = watch.of_environments(ids), simulation.of_environments(ids), offers.of_environments(ids)
     return [environment_json(row, told.get(row.id), simulated, newer.get(row.id, ())) for row in rows]

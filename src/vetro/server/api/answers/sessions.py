@@ -24,7 +24,7 @@ from vetro.server.tasks.models import Task
 _MOST = 100
 
 
-def session_json(caller: Caller, session: Session, found: queries.Found, changed: bool) -> dict[str, Any]:
+def session_json(caller: Caller, session: Session, found: queries.ListedEnvironment, changed: bool) -> dict[str, Any]:
     """A session as clients see it."""
     return {
         "id": session.id,

@@ -57,7 +57,7 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
     return render(request, "environments/components.html" if part else "environments/one.html", context)
 
 
-def newest_task(found: queries.Found) -> dict[str, Any] | None:
+def newest_task(found: queries.ListedEnvironment) -> dict[str, Any] | None:
     """The last task that worked on an environment, or works on it."""
     rows = Task.objects.filter(environment_id=found.id, kind__in=deployments.WORK).order_by("-created", "-id")
     listed = told_tasks(list(rows.values(*TASK_FIELDS)[:1]))

@@ -26,7 +26,7 @@ from vetro.server.environments import plan as planning
 from vetro.server.environments import upgrades
 from vetro.server.environments.errors import UpgradeIncomplete
 from vetro.server.environments.models import Environment
-from vetro.server.environments.newer_versions import Offer
+from vetro.server.environments.newer_versions import NewerVersion
 from vetro.server.environments.upgrades import Request
 from vetro.server.errors import Conflict, Invalid, ServiceError
 from vetro.server.forms.queries import check_answers
@@ -243,7 +243,7 @@ class _Page:
         ]
 
 
-def _versions(given: QueryDict, offers: Mapping[str, Offer]) -> dict[str, str]:
+def _versions(given: QueryDict, offers: Mapping[str, NewerVersion]) -> dict[str, str]:
     """Package -> version, as ``to=PACKAGE=VERSION`` says; the newest of all where nothing was said."""
     if "to" not in given:
         return {offer.package: offer.to for offer in offers.values()}
@@ -271,11 +271,11 @@ def _focus(forms: list[dict[str, Any]]) -> None:
         first.attributes = SafeString(f"{first.attributes} autofocus")
 
 
-def _choices(offer: Offer, chosen: str) -> list[str]:
+def _choices(offer: NewerVersion, chosen: str) -> list[str]:
     return list(offer.versions) if chosen in ("", *offer.versions) else [chosen, *offer.versions]
 
 
-def _releases(offer: Offer, chosen: str, rows: Mapping[tuple[str, str], Package]) -> list[dict[str, Any]]:
+def _releases(offer: NewerVersion, chosen: str, rows: Mapping[tuple[str, str], Package]) -> list[dict[str, Any]]:
     """The versions after the one that is used, to the one that is wanted, newest first: changes and verdict."""
     listed: list[dict[str, Any]] = []
     for version in offer.versions if chosen else ():
