@@ -104,7 +104,7 @@ url = "{url}"
         story: dict[str, Any] = self.order("story", id=id)
         assert story["state"] == "done", story
         told = [f"step {n}" for n in range(steps)]
-        assert story["texts"] == ["Action deploy is scheduled", *told, "Deployment finished"]
+        assert story["texts"] == ["Deployment requested", *told, "Deployment finished"]
         assert [name for name in self.world.done("run") if name.startswith(f"{title} ")] == [
             f"{title} {n}" for n in range(steps)
         ]

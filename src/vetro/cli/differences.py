@@ -8,7 +8,7 @@ from typing import Any
 
 from vetro.cli import output as out
 from vetro.model.differences import contains_only
-from vetro.model.header import class_name
+from vetro.model.header import class_name, label_of_type
 
 _MARKS = {
     "created": ("+", "green"),
@@ -45,7 +45,7 @@ def _change_lines(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if item["what"] == "changed" and not properties:
             continue  # objects that it holds came or went, which is told of these
         kind = class_name(item["type"])
-        yield _line(str(item["what"]), f"{item['name'] or item['id']}  ({kind})")
+        yield _line(str(item["what"]), f"{item['name'] or label_of_type(item['type'])}  ({kind})")
         if item["what"] in ("created", "destroyed"):
             continue
         for prop in properties:
@@ -89,12 +89,14 @@ def _resource_lines(stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         )
         for resource in stack["resources"]:
             more = f": {', '.join(resource['properties'])}" if resource["properties"] else ""
-            yield "  " + _line(str(resource["what"]), f"{resource['name']}  ({resource['type']}){more}")
+            yield "  " + _line(
+                str(resource["what"]), f"{resource.get('label', resource['name'])}  ({resource['type']}){more}"
+            )
 
 
 def _script(entry: Mapping[str, Any]) -> str:
     names = ", ".join(entry["scripts"]) or ", ".join(entry["files"])
-    return f"  on {entry['server']}: {entry['plan']}" + (f" ({names})" if names else "")
+    return f"  on {entry['server']}: {entry.get('label', entry['plan'])}" + (f" ({names})" if names else "")
 
 
 def _line(what: str, text: str) -> str:

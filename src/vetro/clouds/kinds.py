@@ -7,12 +7,13 @@ somebody asks for a kind, and a kind that does not import is an error for whoeve
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
 from vetro.clouds.interface import NotAvailable
 from vetro.clouds.kind_protocols import CloudKind, Lack, Place
+from vetro.diagnostics import Text
 
 GROUP = "vetro.clouds"
 #: Words for the kind with the lowest rank that lacks nothing; the last one is of earlier versions.
@@ -55,21 +56,36 @@ def find(name: str) -> CloudKind:
     points = _registered().get(name, ())
     if len(points) > 1:
         whose = " and ".join(sorted(_distribution(point) for point in points))
-        raise KindMissing(f"{whose} both bring clouds of kind '{name}': neither is used; remove one of them")
+        text = Text(
+            "{whose} both bring clouds of kind '{name}': neither is used; remove one of them", whose=whose, name=name
+        )
+        raise KindMissing(text)
     if not points:
-        error = KindMissing(f"there is no cloud of kind '{name}'; there are {', '.join(names()) or 'none'}")
+        error = KindMissing(
+            Text("there is no cloud of kind '{name}'; there are {names}", name=name, names=", ".join(names()) or "none")
+        )
         if name in _MOVED_OUT:
-            error.hint = f"install {_MOVED_OUT[name]}: pip install 'vetro[{name}]'; script/setup in a checkout"
+            error.hint = Text(
+                "install {package}: pip install 'vetro[{name}]'; script/setup in a checkout",
+                package=_MOVED_OUT[name],
+                name=name,
+            )
         elif RECORD not in _registered():
-            error.hint = "this installation of Vetro is older than its code: install it again (script/setup)"
+            error.hint = Text("this installation of Vetro is older than its code: install it again (script/setup)")
         raise error
     try:
         found = points[0].load()
     except Exception as failure:
         whose = _distribution(points[0])
-        raise KindMissing(f"clouds of kind '{name}' cannot be loaded from {whose}: {failure}") from failure
+        raise KindMissing(
+            Text("clouds of kind '{name}' cannot be loaded from {whose}: {why}", name=name, whose=whose, why=failure)
+        ) from failure
     if not isinstance(found, CloudKind) or found.name != name:
-        raise KindMissing(f"'{points[0].value}' of {_distribution(points[0])} is no kind of clouds named '{name}'")
+        whose = _distribution(points[0])
+        text = Text(
+            "'{value}' of {whose} is no kind of clouds named '{name}'", value=points[0].value, whose=whose, name=name
+        )
+        raise KindMissing(text)
     return found
 
 
@@ -97,7 +113,9 @@ def choose(place: Place, *, wanted: str = "", settings: Mapping[str, Any] | None
         kind = find(name)
         lack = kind.lacks(kind.settings.from_json(settings or {}), place)
         if lack is not None:
-            error = KindMissing(f"clouds of kind '{name}' do not work here: {lack.reason}")
+            error = KindMissing(
+                Text("clouds of kind '{name}' do not work here: {reason}", name=name, reason=lack.reason)
+            )
             error.hint = lack.hint
             raise error
         return ChosenKind(kind)
@@ -105,10 +123,17 @@ def choose(place: Place, *, wanted: str = "", settings: Mapping[str, Any] | None
     for kind in ranked():
         lack = kind.lacks(kind.settings.from_json(settings or {}), place)
         if lack is None:
-            why = "; ".join(f"no {name}: {lack.reason}" for name, lack in lacking)
-            return ChosenKind(kind, why, next((lack.hint for _, lack in lacking if lack.hint), None))
+            return ChosenKind(kind, _reasons(lacking), next((lack.hint for _, lack in lacking if lack.hint), None))
         lacking.append((kind.name, lack))
-    raise KindMissing("there is no kind of clouds that works here", *(f"no {n}: {lack.reason}" for n, lack in lacking))
+    text = Text("there is no kind of clouds that works here")
+    reasons = _reasons(lacking)
+    raise KindMissing(Text("{text}: {reasons}", text=text, reasons=reasons) if reasons else text)
+
+
+def _reasons(lacking: Iterable[tuple[str, Lack]]) -> str:
+    """Why these kinds are not used, in one line."""
+    listed: list[str] = [Text("no {name}: {reason}", name=name, reason=lack.reason) for name, lack in lacking]
+    return functools.reduce(lambda one, other: Text("{one}; {other}", one=one, other=other), listed) if listed else ""
 
 
 def modules(word: str) -> tuple[str, ...]:

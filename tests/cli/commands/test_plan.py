@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import signal
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def test_a_first_deployment_is_planned_and_leaves_not_even_a_workspace(place: Pl
         f"on e-1: {name} (scriptFile.sh)" for name in SCRIPTS
     ]
     assert any("addresses, ids and other outputs of stack" in line for line in lines)
+    assert "+ port-e-network-e-1 (OS::Neutron::Port)" in lines and not re.search("[0-9a-f]{32}", said.stdout)
     assert "chosen: instance.name = e-1" in said.stderr
     assert said.stderr.rstrip().endswith("nothing was changed")
     assert not place.root.exists()
@@ -61,7 +63,10 @@ def test_a_plan_is_what_the_deployment_then_does(place: Place) -> None:
     assert "+ " not in said  # no object, no resource
 
     other = ("deploy", str(place.package), "--env", "e", "--app", "other", "--plan")
-    assert "on e-2: Install" in place.ok(*other).stdout
+    said = place.ok(*other).stdout
+    assert "on e-2: Install" in said
+    # Resources have names of objects instead of ids.
+    assert "port-e-network-e-2" in said and not re.search("[0-9a-f]{32}", said)
 
     assert everything(place.root) == before
     place.deploy("--set", "text=second")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -112,6 +113,8 @@ def test_the_first_deployment(ann: Any, drain: Callable[..., int], cloud: Path) 
     assert [(s["plan"], s["server"], s["scripts"]) for s in found["scripts"]] == [
         ("Install the shop", "web", ["install.sh"])
     ]
+    told = [*(item.get("label", item["name"]) for item in stack["resources"]), *found["unknown"]]
+    assert not [text for text in told if re.search("[0-9a-f]{32}", text)], told
     assert any("Install the shop" in text for text in found["unknown"])
     assert any("3600 seconds" in text for text in found["unknown"])
     again = planned(caller, environment, package, with_server(environment), drain)

@@ -37,7 +37,7 @@ def test_deploy_then_destroy(ann: Any, drain: Callable[..., int]) -> None:
     assert (made.errors, made.finished is not None, made.lease_until) == (True, True, None)
     texts = list(made.reports.order_by("seq").values_list("text", "level"))
     assert texts == [
-        ("Action deploy is scheduled", "info"),
+        ("Deployment requested", "info"),
         ("opening corner", "info"),
         ("something is odd", "error"),
         ("open", "info"),
@@ -75,7 +75,7 @@ def test_an_action(ann: Any, drain: Callable[..., int]) -> None:
     drain()
     made.refresh_from_db()
     assert (made.state, made.result) == ("done", "hello Bo from corner")
-    assert made.reports.order_by("seq").first().text == "Action greet is scheduled"
+    assert made.reports.order_by("seq").first().text == "Action greet requested"
 
 
 def test_cancel_before_it_runs(ann: Any, eve: Any, drain: Callable[..., int]) -> None:

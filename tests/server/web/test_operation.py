@@ -9,22 +9,31 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.translation import override
 
+from tests.server.messages import has_words
 from tests.server.watch.world import app, instance, made
 from tests.server.web.test_people import text_of
+from vetro.clouds import kinds
+from vetro.clouds.images.store import ImageStore
+from vetro.clouds.kind_protocols import ExaminesMachine, Place
 from vetro.clouds.overview import Overview
-from vetro.diagnostics import OK, WARNING, Diagnostic
+from vetro.diagnostics import OK, WARNING, Diagnostic, Text
 from vetro.server import setup
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
+from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
 from vetro.server.config.table import SETTINGS
+from vetro.server.environments import simulation
 from vetro.server.environments.models import Environment
+from vetro.server.language import translated
 from vetro.server.operations import cloud, cures, examination
 from vetro.server.operations.database.backup_file import ACTION
 from vetro.server.operations.doctor import checks
 from vetro.server.tasks import clock, members
 from vetro.server.tasks.models import Task, WorkerProcess
+from vetro.server.web import context
 
 Browser = Callable[[Any], Client]
 pytestmark = pytest.mark.django_db
@@ -213,6 +222,43 @@ def test_settings_and_findings_are_told_in_german(root: Any, browser: Browser) -
     told = client.get("/app/operation/doctor", headers=german).content.decode()
     assert "kein Worker lebt: Nichts wird bereitgestellt" in told and "Schlüssel in" in told
     assert "no worker lives" not in told
+
+
+def test_the_cloud_and_all_findings_are_told_in_german(
+    root: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = browser(root)
+    chosen = cloud_settings.selection(setup.config(), {"kind": "record"})
+    line = "Cloud: record - nichts wird ausgeführt, alles wird aufgeschrieben (dieser Umgebung)"
+    for module in (context, cloud_settings):
+        monkeypatch.setattr(module, "selection", lambda *_: chosen)
+    monkeypatch.setattr(simulation, "of_service", lambda: True)
+    for path in ("", "doctor", "cloud"):
+        page = text_of(client.get(f"/app/operation/{path}", headers={"Accept-Language": "de"}))
+        assert chosen.text not in page and line in page, path
+        assert chosen.text in text_of(client.get(f"/app/operation/{path}")), path
+    findings = examination.findings(setup.config()).findings
+    with override("de"):
+        english = [
+            one.code
+            for one in findings
+            for text in (one.message, one.hint or "")
+            if text and isinstance(text, str) and has_words(text) and not isinstance(text, Text)
+        ]
+        assert not english and any(translated(one.message) != one.message for one in findings)
+
+
+@pytest.mark.parametrize("name", ["nspawn", "proot", "record"])
+def test_what_a_machine_lacks_for_servers_is_told_in_german(name: str, tmp_path: Path) -> None:
+    """Whatever this machine lacks or has: each sentence is known in the other language."""
+    kind = kinds.find(name)
+    lack = kind.lacks(kind.settings.from_json({}), Place(directory=tmp_path, images=ImageStore(tmp_path / "images")))
+    assert isinstance(kind, ExaminesMachine) and (name == "record") == (lack is None)
+    told = [kind.title, *((lack.reason, lack.hint) if lack else ())]
+    told += [text for remark in kind.examine_machine() for text in (remark.text, remark.hint)]
+    with override("de"):
+        for text in filter(None, told):
+            assert translated(text) != text or re.fullmatch(r"[a-z ]*(apt install|sysctl) .*", text), text
 
 
 def test_one_server_is_stopped_and_started_from_the_page_of_the_cloud(

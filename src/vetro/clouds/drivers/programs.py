@@ -9,6 +9,7 @@ from pathlib import Path
 
 from vetro.clouds.drivers.tools import which
 from vetro.clouds.kind_protocols import Remark
+from vetro.diagnostics import Text
 
 #: Bytes that must be free for servers.
 LEAST_ROOM = 1 << 30
@@ -18,18 +19,22 @@ def room_missing(directory: Path) -> str | None:
     """Why a cloud in this folder has no room for servers; None when it has."""
     place = next(folder for folder in (directory, *directory.absolute().parents) if folder.is_dir())
     free = shutil.disk_usage(place).free
-    return None if free >= LEAST_ROOM else f"{place} has only {free >> 20} MiB of free space"
+    return (
+        None if free >= LEAST_ROOM else Text("{place} has only {free} MiB of free space", place=place, free=free >> 20)
+    )
 
 
 def examine_programs(programs: Mapping[str, str], purpose: str, *, root: bool) -> Remark:
     """Whether these programs (with the packages of Debian that hold them) are there, and whether we may use them."""
     absent = {program: package for program, package in programs.items() if which(program) is None}
-    advice = []
-    if absent:
-        advice.append("apt install " + " ".join(sorted(set(absent.values()))))
+    install = Text("apt install {packages}", packages=" ".join(sorted(set(absent.values()))))
     if root and os.geteuid() != 0:
-        advice.append("run Vetro as root")
-    if not advice:
+        become = Text("run Vetro as root")
+        advice: str = Text("{one}; {other}", one=install, other=become) if absent else become
+    elif absent:
+        advice = install
+    else:
         return Remark("ok", purpose)
-    reason = f"not found: {', '.join(sorted(absent))}" if absent else "only for root"
-    return Remark("warning", f"{purpose}; {reason}", "; ".join(advice))
+    missing = Text("not found: {programs}", programs=", ".join(sorted(absent)))
+    reason = missing if absent else Text("only for root")
+    return Remark("warning", Text("{purpose}; {reason}", purpose=purpose, reason=reason), advice)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.drivers.errors import HelperAway
+from vetro.clouds.kind_protocols import Lack
+from vetro.diagnostics import TEXTS, Text, decode_messages
 from vetro.frames import Decoder, FrameError, encode
 
 #: Seconds that a helper has to answer, and to find out what it lacks: programs are started for that.
@@ -24,10 +26,14 @@ def note_of(folder: Path) -> Path:
     return folder / "helper.json"
 
 
-def lacks() -> tuple[str, str | None] | None:
+def lacks() -> Lack | None:
     """Why the helper of this machine cannot make servers, and what to do; None when it can. Raises `HelperAway`."""
     found = _asked("lacks", _LOOK)
-    return None if found is None else (str(found[0]), found[1])
+    if found is None:
+        return None
+    reason, hint, *texts = found
+    told = decode_messages({"reason": str(reason), "hint": hint, **({TEXTS: texts[0]} if texts else {})})
+    return Lack(told["reason"], told["hint"])
 
 
 def image_names() -> frozenset[str]:
@@ -51,8 +57,8 @@ def _asked(name: str, seconds: float = _GLANCE) -> Any:
                     if message["t"] == "failed":
                         raise HelperAway(message["message"])
                     return message["result"]
-        raise HelperAway("the cloud helper does not answer: it ended")
+        raise HelperAway(Text("the cloud helper does not answer: it ended"))
     except PermissionError:
-        raise HelperAway("the cloud helper of this machine serves another user") from None
+        raise HelperAway(Text("the cloud helper of this machine serves another user")) from None
     except (OSError, FrameError) as error:
-        raise HelperAway(f"the cloud helper does not answer: {error}") from None
+        raise HelperAway(Text("the cloud helper does not answer: {error}", error=error)) from None

@@ -32,6 +32,7 @@ from vetro.clouds.helper.calls import DESCRIPTORS, LARGEST_REQUEST, WITHOUT_CLOU
 from vetro.clouds.helper.failures import failure
 from vetro.clouds.images.building import Build
 from vetro.clouds.interface import CloudError, NotFound, Owner
+from vetro.diagnostics import TEXTS, Text, encode_messages
 from vetro.frames import Decoder, FrameError, encode, values_in
 
 _log = logging.getLogger(__name__)
@@ -191,7 +192,9 @@ class CloudHelper:
             given = arguments(name, request.get("args"))
             theirs = all(_is_socket_of(user, number) for number in descriptors)
             if len(descriptors) != DESCRIPTORS.get(str(name), 0) or not theirs:
-                raise ValueInvalid(f"'{name}' takes {DESCRIPTORS.get(str(name), 0)} sockets of who asks")
+                raise ValueInvalid(
+                    Text("'{name}' takes {count} sockets of who asks", name=name, count=DESCRIPTORS.get(str(name), 0))
+                )
             if name not in WITHOUT_CLOUD:
                 self._check_cloud(request.get("cloud"))
             return self._done(connection, str(name), given, descriptors)
@@ -219,7 +222,11 @@ class CloudHelper:
             result = driver.clear()
             self._note.unlink(missing_ok=True)  # the next cloud that asks is served
         elif name == "lacks":
-            result = self._missing()
+            lack = self._missing()
+            if lack is not None:
+                reason, hint = lack
+                # Services of earlier versions take the first two.
+                result = [str(reason), hint, encode_messages({"reason": reason, "hint": hint}).get(TEXTS, {})]
         elif name == "listen":
             sent = self._listen(*given)
         elif name == "run_command":
@@ -270,7 +277,7 @@ class CloudHelper:
         """The socket of an agent, and what stands for its name."""
         folder = self._driver.agent_socket(queue)
         if folder is None:
-            raise NotFound(f"no server has the queue '{queue}'")
+            raise NotFound(Text("no server has the queue '{queue}'", queue=queue))
         listener, mark = agent_sockets.listen(folder)
         return [listener.detach(), mark]
 

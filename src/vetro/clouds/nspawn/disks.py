@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.drivers.tools import attempt, which
+from vetro.diagnostics import Text
 
 
 def size(flavor: Mapping[str, Any]) -> int:
@@ -23,9 +24,9 @@ def type_of_new() -> str:
 def no_btrfs() -> str | None:
     """Why disks cannot be btrfs; None when they can."""
     if which("mkfs.btrfs") is None:
-        return "mkfs.btrfs is not installed"
+        return Text("mkfs.btrfs is not installed")
     try:
         known = "btrfs" in Path("/proc/filesystems").read_text("ascii").split()
     except OSError:
         known = False
-    return None if known or attempt(["modprobe", "btrfs"]) else "the kernel has no btrfs"
+    return None if known or attempt(["modprobe", "btrfs"]) else Text("the kernel has no btrfs")

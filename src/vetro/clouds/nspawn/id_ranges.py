@@ -16,6 +16,7 @@ from vetro.clouds.drivers.errors import HostFailed
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.images.shift import BASE, RANGE
 from vetro.clouds.nspawn import idmap
+from vetro.diagnostics import Text
 
 #: Kept over restarts of the machine, as the disks of servers are.
 FOLDER = Path("/var/lib/vetro/ids")
@@ -36,7 +37,7 @@ def take(server: Path, folder: Path = FOLDER) -> int:
         free = (f"{BASE + number * RANGE:x}" for number in range(1, _COUNT))
         name = mine or next((one for one in free if not os.path.isdir(holders.get(one, ""))), None)
         if name is None:
-            raise HostFailed(f"all {_COUNT - 1} ranges of user ids of this machine have servers")
+            raise HostFailed(Text("all {count} ranges of user ids of this machine have servers", count=_COUNT - 1))
         if mine is None:
             (folder / name).write_text(str(server), "utf-8")
         return int(name, 16)
@@ -47,9 +48,9 @@ def lacking(tree: Path, first: int) -> str | None:
     release = platform.release()
     numbers = tuple(int(word) for word in release.split("-")[0].split(".")[:2] if word.isdigit())
     if numbers < _LEAST_KERNEL:
-        return f"the kernel is {release}, and 5.19 is needed"
+        return Text("the kernel is {release}, and 5.19 is needed", release=release)
     try:
         run([sys.executable, "-I", "-S", str(idmap.__file__), str(tree), str(first), str(first + RANGE)])
     except HostFailed as error:
-        return f"no id-mapped mount of {tree}: {error.message}"
+        return Text("no id-mapped mount of {tree}: {message}", tree=tree, message=error.message)
     return None

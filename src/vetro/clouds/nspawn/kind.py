@@ -7,7 +7,7 @@ import platform
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.drivers.programs import examine_programs
@@ -20,6 +20,7 @@ from vetro.clouds.nspawn.cgroups import Cgroups
 from vetro.clouds.nspawn.disks import no_btrfs
 from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.diagnostics import Text
 
 if TYPE_CHECKING:
     from vetro.clouds.helper.driver import HelperDriver
@@ -30,20 +31,23 @@ if TYPE_CHECKING:
 _TOOLS = ("systemd-nspawn", "ip", "nft", "nsenter", "unshare", "setsid", "mount")
 #: Programs that a person installs, by the package of Debian that holds each.
 _PROGRAMS = {"systemd-nspawn": "systemd-container", "mmdebstrap": "mmdebstrap", "ip": "iproute2", "nft": "nftables"}
+_NO_NAMESPACES: Final = Text("namespaces cannot be made here (is this itself a container?)")
+_NO_FILTER: Final = Text("the packet filter (nft) cannot be used here (is this itself a container?)")
 #: Servers that a machine is looked at for.
 SERVERS = 30
 #: Why there are no servers without rights, and what to do.
-NO_RIGHTS = "it needs root, or the cloud helper"
+NO_RIGHTS: Final = Text("it needs root, or the cloud helper")
 #: How disks of new servers get the file system that keeps them while they run.
-_BTRFS = "apt install btrfs-progs, on a kernel that has btrfs; servers that are there keep their disks"
-USE_HELPER = "'vetro cloud helper', run by root beside the service (docs/operations/one-machine.md)"
+_BTRFS: Final = Text("apt install btrfs-progs, on a kernel that has btrfs; servers that are there keep their disks")
+_RANGES: Final = Text("keep images on ext4, xfs or btrfs (VETRO_IMAGES), with Linux 5.19 or later")
+USE_HELPER: Final = Text("'vetro cloud helper', run by root beside the service (docs/operations/one-machine.md)")
 
 
 class NspawnKind(GuestKind[StackSettings]):
     """Implements `CloudKind`."""
 
     name = "nspawn"
-    title = "servers are containers that run what the packages say"
+    title = Text("servers are containers that run what the packages say")
     settings = StackSettings
     rank = 10
     modules = ("vetro.clouds.stacks.cloud", "vetro.clouds.nspawn.driver")
@@ -87,21 +91,21 @@ class NspawnKind(GuestKind[StackSettings]):
             return NO_RIGHTS
         tools = [tool for tool in _TOOLS if which(tool) is None]
         if tools:
-            return f"these programs are not installed: {', '.join(tools)}"
+            return Text("these programs are not installed: {tools}", tools=", ".join(tools))
         if not Cgroups().hierarchies():
-            return "no control groups are mounted under /sys/fs/cgroup"
+            return Text("no control groups are mounted under /sys/fs/cgroup")
         try:
             filesystems = Path("/proc/filesystems").read_text("ascii").split()
         except OSError:
             filesystems = []
         if "overlay" not in filesystems:
-            return "the kernel has no overlay file system"
+            return Text("the kernel has no overlay file system")
         for words, lack in (
-            (["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "true"], "namespaces cannot be made"),
-            (["nft", "list", "tables"], "the packet filter (nft) cannot be used"),
+            (["unshare", "--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "true"], _NO_NAMESPACES),
+            (["nft", "list", "tables"], _NO_FILTER),
         ):
             if subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
-                return f"{lack} here (is this itself a container?)"
+                return lack
         if images is not None and not any(image.shifted.is_dir() for image in images.list()):
             return NO_IMAGE
         return None
@@ -127,7 +131,7 @@ class NspawnKind(GuestKind[StackSettings]):
 
     def examine_machine(self) -> Iterator[Remark]:
         """See `ExaminesMachine`."""
-        yield examine_programs(_PROGRAMS, "servers are containers", root=True)
+        yield examine_programs(_PROGRAMS, Text("servers are containers"), root=True)
         if os.geteuid() == 0:
             yield from _limits()
 
@@ -139,7 +143,7 @@ class NspawnKind(GuestKind[StackSettings]):
             found = presence.lacks()
         except HelperAway as error:
             return Lack(NO_RIGHTS if not presence.address().exists() else error.message, USE_HELPER)
-        return None if found is None else Lack(*found)
+        return found
 
     def kept(self, directory: Path) -> NspawnDriver | HelperDriver | None:
         """See `DriverKind.kept`. Only root can see it, and who asks the cloud helper."""
@@ -156,7 +160,7 @@ class NspawnKind(GuestKind[StackSettings]):
         servers = directory / self.name / "servers"
         if os.geteuid() == 0 or not servers.is_dir() or not any(servers.iterdir()):
             return None
-        reason = f"the servers in {servers} were made as root, and only root can remove them"
+        reason = Text("the servers in {servers} were made as root, and only root can remove them", servers=servers)
         return Lack(reason, "sudo vetro cloud clean")
 
     def orphans(self) -> Mapping[str, str]:
@@ -180,15 +184,23 @@ def _limits() -> Iterator[Remark]:
     """What the kernel lets many servers have, and have of their own."""
     limit = inotify.limit()
     enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
-    text = f"at most {limit} watchers of files (inotify) for all servers together: enough for about {most}"
+    text = Text(
+        "at most {limit} watchers of files (inotify) for all servers together: enough for about {most}",
+        limit=limit,
+        most=most,
+    )
     yield Remark("ok" if enough else "warning", text, None if enough else inotify.remedy(SERVERS), "watches")
     lack = no_btrfs()
-    text = "servers run on while their disks are kept" if lack is None else f"keeping a disk stops its server: {lack}"
+    text = (
+        Text("servers run on while their disks are kept")
+        if lack is None
+        else Text("keeping a disk stops its server: {lack}", lack=lack)
+    )
     yield Remark("ok" if lack is None else "warning", text, None if lack is None else _BTRFS, "snapshots")
     for image in [image for image in ImageStore().list() if image.shifted.is_dir()][:1]:
         lack = id_ranges.lacking(image.shifted, image.uid)
-        text = "a range for each server" if lack is None else f"one range for all servers: {lack}"
-        advice = None if lack is None else "keep images on ext4, xfs or btrfs (VETRO_IMAGES), with Linux 5.19 or later"
+        text = Text("a range for each server") if lack is None else Text("one range for all servers: {lack}", lack=lack)
+        advice = None if lack is None else _RANGES
         yield Remark("ok" if lack is None else "warning", text, advice, "user ids")
 
 

@@ -14,6 +14,7 @@ from vetro.clouds.images.store import ImageStore
 from vetro.clouds.kind_protocols import Capabilities, Place, Remark
 from vetro.clouds.stacks.kind import NO_IMAGE, GuestKind
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.diagnostics import Text
 
 if TYPE_CHECKING:
     from vetro.clouds.proot.driver import ProotDriver
@@ -26,7 +27,7 @@ class ProotKind(GuestKind[StackSettings]):
     """Implements `CloudKind`."""
 
     name = "proot"
-    title = "servers are folders, without an init system and without protection from their scripts"
+    title = Text("servers are folders, without an init system and without protection from their scripts")
     settings = StackSettings
     rank = 20
     modules = ("vetro.clouds.stacks.cloud", "vetro.clouds.proot.driver")
@@ -40,9 +41,9 @@ class ProotKind(GuestKind[StackSettings]):
     def missing(self, images: ImageStore | None = None) -> str | None:
         """See `GuestKind.missing`."""
         if os.geteuid() == 0:
-            return "it protects nothing from root: as root use nspawn"
+            return Text("it protects nothing from root: as root use nspawn")
         if which("proot") is None:
-            return "proot is not installed"
+            return Text("proot is not installed")
         if images is not None and not images.list():
             return NO_IMAGE
         return None
@@ -65,7 +66,7 @@ class ProotKind(GuestKind[StackSettings]):
 
     def examine_machine(self) -> Iterator[Remark]:
         """See `ExaminesMachine`."""
-        yield examine_programs(_PROGRAMS, "servers are folders, without root", root=False)
+        yield examine_programs(_PROGRAMS, Text("servers are folders, without root"), root=False)
 
     def kept(self, directory: Path) -> ProotDriver | None:
         """See `DriverKind.kept`."""

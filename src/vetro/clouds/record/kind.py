@@ -10,6 +10,7 @@ from vetro.clouds.kind_protocols import Capabilities, Lack, Place, Remark
 from vetro.clouds.record.table import Table
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.diagnostics import Text
 
 if TYPE_CHECKING:
     from vetro.clouds.record.driver import RecordDriver
@@ -27,7 +28,7 @@ class RecordKind(DriverKind[RecordSettings]):
     """Implements `CloudKind`."""
 
     name = "record"
-    title = "nothing is executed, everything is written down"
+    title = Text("nothing is executed, everything is written down")
     settings = RecordSettings
     rank = 90
     modules = ("vetro.clouds.stacks.cloud", "vetro.clouds.record.driver", "vetro.clouds.record.table")
@@ -41,7 +42,7 @@ class RecordKind(DriverKind[RecordSettings]):
 
     def examine_machine(self) -> Iterator[Remark]:
         """See `ExaminesMachine`."""
-        yield Remark("ok", "servers are only written down")
+        yield Remark("ok", Text("servers are only written down"))
 
     def lacks(self, settings: RecordSettings, place: Place) -> Lack | None:
         """See `CloudKind.lacks`. Raises `TableInvalid` for a script that cannot be understood."""

@@ -9,11 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from vetro.clouds.interface import Cloud, NotAvailable
 from vetro.clouds.kind_protocols import Capabilities, Lack, Place
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.diagnostics import Text
 
 if TYPE_CHECKING:
     from vetro.clouds.drivers.base import InspectedDriver, ServerDriver
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from vetro.clouds.stacks.state.database import Elsewhere
 
 #: What `GuestKind.missing` says where servers could run, had they an image, and what to do then.
-NO_IMAGE = "there is no image yet"
-BUILD_IMAGE = "'vetro image build debian-12' makes servers real"
+NO_IMAGE: Final = Text("there is no image yet")
+BUILD_IMAGE: Final = Text("'vetro image build debian-12' makes servers real")
 
 SettingsT = TypeVar("SettingsT", bound=StackSettings)
 
@@ -106,7 +107,7 @@ class DriverKind(ABC, Generic[SettingsT]):
 
     def privileged(self, settings: SettingsT, place: Place) -> HelpedDriver:
         """The driver that a cloud helper has, where the kind `needs_rights`. Raises `CloudError`."""
-        raise NotAvailable(f"clouds of kind '{self.name}' need no helper")
+        raise NotAvailable(Text("clouds of kind '{name}' need no helper", name=self.name))
 
     def shared_settings(self, settings: SettingsT) -> dict[str, Any]:
         """The part of settings that clouds of all such kinds have."""

@@ -5,14 +5,16 @@ What a plan says:
 ```
 {"objects": [...],     differences of the object model, see `vetro.model.differences`
  "stacks": [{"region", "name", "what": created|changed|deleted,
-             "resources": [{"name", "type", "what": created|changed|replaced|deleted,
+             "resources": [{"name", "label", "type", "what": created|changed|replaced|deleted,
                             "properties": [names that differ]}]}],
  "servers": [{"id", "name", "was": stopped|ended}],   those that are there and are started; several at once
- "scripts": [{"server", "plan", "scripts": [entry points], "files": [names]}],   in their order within a server
+ "scripts": [{"server", "plan", "label", "scripts": [entry points], "files": [names]}],   in their order within a server
  "no_way_back": [texts],   servers that would be gone and that the cloud could not bring back, where there are some
  "unused": [texts],     values of the model that no class declares, where there are some
  "unknown": [texts]}   what is only known when it really happens
 ```
+
+``label``: the name or plan with names of objects instead of their ids, where there are ids in it.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from vetro.engine.host.config import cloud_of
 from vetro.engine.models.unknown_properties import warning_text
 from vetro.engine.outcome import Outcome
 from vetro.engine.planning import recorder
+from vetro.engine.planning.labels import Labels
 from vetro.engine.worker.journal import Journal
 from vetro.model.differences import diff
 from vetro.model.secrets import Secret
@@ -103,10 +106,12 @@ def told_of(
     secret: Secret | None,
 ) -> Outcome:
     """The same of a recorder that is open. ``effects``: what the run asked for, in order; ``lines``: of its log."""
-    stacks = list(_stacks(before, recorder.content_of(cloud, owner)))
-    servers = list(_servers(before, cloud, owner))
-    scripts = list(_scripts(cloud, owner))
     after = None if outcome.model is None else outcome.model.get("Objects")
+    labels = Labels(after, model.get("Objects"), model.get("ObjectsCopy"))
+    found = _stacks(before, recorder.content_of(cloud, owner))
+    stacks = [{**stack, "resources": labels.resources(stack["resources"])} for stack in found]
+    servers = list(_servers(before, cloud, owner))
+    scripts = [labels.script(script) for script in _scripts(cloud, owner)]
     lost = list(_unused(lines))
     unused = {"unused": lost} if lost else {}
     made = {
@@ -114,7 +119,7 @@ def told_of(
         "stacks": stacks,
         "servers": servers,
         "scripts": scripts,
-        **encode_messages({**unused, "unknown": list(_unknown(effects, stacks))}),
+        **encode_messages({**unused, "unknown": list(_unknown(effects, stacks, labels))}),
     }
     return replace(outcome, result=made, model=None)
 
@@ -197,9 +202,9 @@ def _unused(lines: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield warning_text(line)
 
 
-def _unknown(entries: Iterable[PerformedEffect], stacks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _unknown(entries: Iterable[PerformedEffect], stacks: Iterable[Mapping[str, Any]], labels: Labels) -> Iterator[str]:
     for stack in stacks:
-        fresh = [r["name"] for r in stack["resources"] if r["what"] != "deleted"]
+        fresh = [r.get("label", r["name"]) for r in stack["resources"] if r["what"] != "deleted"]
         if fresh:
             yield Text(
                 "addresses, ids and other outputs of stack '{stack}': {fresh}",
@@ -212,7 +217,7 @@ def _unknown(entries: Iterable[PerformedEffect], stacks: Iterable[Mapping[str, A
         if entry.kind == "agent.call":
             text = Text(
                 "what the plan '{about}' answers: it was taken to succeed with nothing",
-                about=entry.about.get("name") or entry.key,
+                about=labels.text(str(entry.about.get("name") or entry.key)),
             )
         elif entry.kind.startswith("plugin:"):
             text = Text("what '{kind}' answers: it was not called", kind=entry.kind.removeprefix("plugin:"))

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vetro.clouds import kinds
 from vetro.clouds.drivers.errors import HelperAway
 from vetro.clouds.errors import CloudError
 from vetro.clouds.kind_protocols import Capabilities, CloudKind, Place
 from vetro.clouds.stacks.kind import DriverKind, GuestKind
+from vetro.diagnostics import Text
 from vetro.server.config.config import Config, ConfigError
 from vetro.server.config.table import SETTINGS
 
@@ -27,6 +28,8 @@ _SECTIONS = frozenset(item.name for item in SETTINGS if item.type is dict and it
 
 #: Seconds for which a choice holds that executes nothing: what was missing may have come. A new image is seen at once.
 _AGAIN = 30.0
+_IN_SETTINGS: Final = Text("{setting} in the settings", setting="cloud.kind")
+_EXAMINE: Final = Text("'vetro doctor --machine' says what servers need")
 
 
 class _Chosen(NamedTuple):
@@ -123,17 +126,17 @@ def selection(config: Config, own: Mapping[str, Any] | None = None, why: str = "
     found = kind(config, own)
     if found is None:
         name = str(config["cloud.kind"])
-        return Selection(name, True, f"cloud: {name} (a plug-in's; cloud.kind in the settings)")
+        return Selection(name, True, Text("cloud: {name} (a plug-in's; cloud.kind in the settings)", name=name))
     able = found.capabilities(kind_settings(config, found))
-    why, hint = why or "of this environment", None
+    why, hint = why or Text("of this environment"), None
     if not (own or {}).get("kind"):
-        why = "cloud.kind in the settings"
+        why = _IN_SETTINGS
         if not kinds.named(config["cloud.kind"], config["cloud.driver"]):
             choice = _choice(config)
-            why = choice.why or "the best that works here"
-            hint = None if able.executes else choice.hint or "'vetro doctor --machine' says what servers need"
-    text = f"cloud: {found.name} - {found.title} ({why})"
-    return Selection(found.name, able.executes, f"{text}; {hint}" if hint else text)
+            why = choice.why or Text("the best that works here")
+            hint = None if able.executes else choice.hint or _EXAMINE
+    text = Text("cloud: {name} - {title} ({why})", name=found.name, title=found.title, why=why)
+    return Selection(found.name, able.executes, Text("{one}; {other}", one=text, other=hint) if hint else text)
 
 
 def simulated(config: Config, own: Mapping[str, Any] | None = None) -> bool:
@@ -177,17 +180,23 @@ def named_kind(config: Config) -> tuple[str, str]:
     says so; '' where they name none."""
     name = kinds.named(config["cloud.kind"], config["cloud.driver"])
     if name:
-        return name, "cloud.kind in the settings"
+        return name, _IN_SETTINGS
     sections = (name.removeprefix("cloud.") for name in sorted(_SECTIONS - {"cloud.settings"}) if config[name])
     name = next((name for name in sections if kinds.find(name).rank is None), "")
-    return name, f"cloud.{name} in the settings"
+    return name, Text("{setting} in the settings", setting=f"cloud.{name}")
 
 
 def check_kind(config: Config, name: str) -> None:
     """Raises `ConfigError` where the settings say too little of a cloud, `KindMissing` where its kind is missing."""
     found = kinds.find(name)
     if not isinstance(found, DriverKind) and f"cloud.{name}" in _SECTIONS and not config[f"cloud.{name}"]:
-        raise ConfigError(f"the configuration knows no {found.title}: write the section cloud.{name} into vetro.toml")
+        raise ConfigError(
+            Text(
+                "the configuration knows no {title}: write the section cloud.{name} into vetro.toml",
+                title=found.title,
+                name=name,
+            )
+        )
 
 
 def check_cloud(config: Config) -> None:
@@ -203,7 +212,7 @@ def check_cloud(config: Config) -> None:
         try:
             broker_of(config["engine.broker"])
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"engine.broker: {error}") from None
+            raise ConfigError(Text("engine.broker: {error}", error=error)) from None
 
 
 def broker_accounts(config: Config) -> BrokerAccounts | None:

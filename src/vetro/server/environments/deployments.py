@@ -21,7 +21,7 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound, TooLarge
 from vetro.server.ids import stamp
 from vetro.server.tasks import log
-from vetro.server.tasks.completion import end_of, text_of
+from vetro.server.tasks.completion import text_of
 from vetro.server.tasks.models import Report, Task
 
 #: Reports of a deployment in /v1, which knows no pages.
@@ -123,13 +123,25 @@ def reports(
         rows = rows.filter(entity_id__in=_family((task.spec or {}).get("model"), service_id))
     last, more = log.within(rows.reverse(), MOST, log.UNPAGED)
     for row in last:
-        if task.kind == "action" and row.key == f'"{log.END}':
-            row.text, row.details = end_of(task), None
+        if row.key in (f'"{log.BEGIN}', f'"{log.END}'):
+            row.text, row.details = _own_report(task, begin=row.key == f'"{log.BEGIN}'), None
     listed = [described_report(row) for row in reversed(last)]
     if more:  # there are no pages: clients read all of them each time, and want the newest
         text = f"Earlier reports are left out here, as they are too many or too long: GET /v2/tasks/{task.id}/log"
         listed[0] = {**listed[0], "text": text, "details": None, "level": "warning"}
     return listed
+
+
+def _own_report(task: Task, *, begin: bool) -> str:
+    """What the reports of a deployment begin and end with for clients of /v1, who look for these words (API.md 8):
+    everything is an action there, and every action a deployment. People read others (`completion`)."""
+    if begin:
+        if task.kind == "destroy":
+            return "Deletion of the environment is scheduled"
+        return f"Action {(task.spec or {}).get('method') or 'deploy'} is scheduled"
+    if task.errors:
+        return "Deployment finished with errors"
+    return "Deployment finished with warnings" if task.warnings else "Deployment finished"
 
 
 def described_report(row: Report) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What an environment consists of: reading it, with or without a session, and changing a session's draft (API.md 5, 7).
 
-A session stores a draft only once it was changed; before it shows the environment's present state.
+A session stores a draft only while something in it is other than in the environment: before its first change, and when
+changes were taken back one by one, it shows the environment's present state.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models.functions import Length
@@ -19,6 +20,7 @@ from vetro.model import paths
 from vetro.model.environment import applications_of, view_of
 from vetro.model.header import header_of
 from vetro.model.secrets import conceal
+from vetro.model.tree import copied
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.environments import definitions, limits, queries, redaction, sessions
@@ -32,6 +34,8 @@ from vetro.server.secrets.encryption import Ciphertext, dumps
 
 #: Changes the root object of a draft.
 Change = Callable[[dict[str, Any]], None]
+#: Keys of headers that say something about an object that is computed anew: when it was changed, what it takes.
+_NOTES: Final = ("updated", "resourceUsages")
 #: How often a change is made anew because the draft was changed meanwhile.
 _TRIES = 4
 
@@ -128,7 +132,8 @@ def change(
 
 def _write(caller: Caller, found: queries.ListedEnvironment, session: Session, made: _Made, what: str) -> None:
     enforcement.check_model(found.project_id, made.stored, made.size, lambda: _stored(session))
-    session.draft = made.stored
+    # An upgrade's draft is one without a changed object, too: it has other packages.
+    session.draft = made.stored if made.differs or session.upgrade is not None or session.lock_id else None
     session.revision += 1
     session.save(update_fields=["draft", "revision", "updated"])
     record(caller, "session.change", session.id, found.name, environment=found.id, change=what)
@@ -137,12 +142,14 @@ def _write(caller: Caller, found: queries.ListedEnvironment, session: Session, m
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A draft as it is to become: of which revision, its root object, that as it is stored, and its characters."""
+    """A draft as it is to become: of which revision, its root object, that as it is stored, its characters, and whether
+    anything is other than in the environment."""
 
     revision: int
     root: dict[str, Any]
     stored: Ciphertext
     size: int
+    differs: bool
 
 
 def _made(
@@ -165,13 +172,50 @@ def _made(
     root = root_of(session, found)
     if root is None:
         raise NotFound(Text("The environment has no model any more."))
+    present = root_of(None, found)
+    if session.draft is None:  # the same objects, which are compared afterwards
+        root = copied(root)
     edit(root)
     root = definitions.in_environment(found, root, stored=True)
     limits.check_objects(root)
     size = limits.check_model(root)
+    differs = not _same(root, present)
     if stamped and header_of(root) is not None:
         root["?"]["updated"] = stamp(datetime.now(UTC))
-    return _Made(session.revision, root, dumps({"Objects": root}), size)
+    return _Made(session.revision, root, dumps({"Objects": root}), size, differs)
+
+
+def _same(root: Any, present: Any) -> bool:
+    """Whether both are one model, whenever each was changed and by which form."""
+    # Comparing whole parts is quick, and says of most models that they differ; but true is 1 to it.
+    return _equal(root, present, exact=False) and _equal(root, present, exact=True)
+
+
+def _equal(root: Any, present: Any, *, exact: bool) -> bool:
+    rest = [(root, present)]
+    while rest:
+        one, other = rest.pop()
+        if not exact and one == other:
+            continue
+        if isinstance(one, dict) and isinstance(other, dict):
+            if "?" in one and "?" in other:
+                one, other = _without_notes(one), _without_notes(other)
+            if one.keys() != other.keys():
+                return False
+            rest += [(value, other[name]) for name, value in one.items()]
+        elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+            rest += zip(one, other, strict=True)
+        elif one != other or type(one) is not type(other):
+            return False
+    return True
+
+
+def _without_notes(obj: dict[str, Any]) -> dict[str, Any]:
+    """An object without what is only noted about it in its header; no applications are the same as an empty list."""
+    head = obj["?"]
+    if isinstance(head, dict):
+        head = {name: value for name, value in head.items() if name not in _NOTES}
+    return {**{name: value for name, value in obj.items() if name != "applications" or value}, "?": head}
 
 
 def add_services(caller: Caller, environment_id: str, session_id: str, given: Any) -> Any:

@@ -26,6 +26,8 @@ MOST = 100
 MOST_TRIED = 10
 #: How long a form that is tried out stays after the last answer.
 TRIED_FOR = timedelta(hours=1)
+#: How long one stays that nobody has answered anything in: somebody may still have its page open.
+BLANK_FOR = timedelta(days=1)
 
 
 class FormChanged(Conflict):
@@ -88,11 +90,13 @@ def get(caller: Caller, id: str) -> FormDraft:
     return row
 
 
-def listed(caller: Caller, environment_id: str | None = None) -> list[dict[str, Any]]:
+def listed(caller: Caller, environment_id: str | None = None, *, blank: bool = True) -> list[dict[str, Any]]:
     """The caller's forms, newest first: {id, purpose, title, environment_id, session_id, created, updated}. Those that
-    are tried out are none to come back to.
+    are tried out are none to come back to. ``blank``: also those that nobody has answered anything in.
     """
     rows = _mine(caller).exclude(purpose=FormDraft.TRY).order_by("-updated", "-id")
+    if not blank:
+        rows = rows.exclude(revision=0)
     if environment_id is not None:
         rows = rows.filter(environment_id=environment_id)
     return list(rows.values("id", "purpose", "title", "environment_id", "session_id", "created", "updated"))
@@ -114,11 +118,18 @@ def create(caller: Caller, purpose: str, title: str, content: Content, **where: 
 
 def make_room(caller: Caller, purpose: str) -> None:
     """Drops forms that nobody touched for `DAYS`, and the oldest of a person who has as many of this kind as may be."""
-    FormDraft.objects.filter(Q(updated__lt=datetime.now(UTC) - timedelta(days=DAYS)) | _forgotten()).delete()
+    now = datetime.now(UTC)
+    blank = Q(revision=0, updated__lt=now - BLANK_FOR)
+    FormDraft.objects.filter(Q(updated__lt=now - timedelta(days=DAYS)) | blank | _forgotten()).delete()
     tried, most = (True, MOST_TRIED) if purpose == FormDraft.TRY else (False, MOST)
     same = _mine(caller).filter(Q(purpose=FormDraft.TRY) if tried else ~Q(purpose=FormDraft.TRY))
     oldest = same.order_by("-updated", "-id").values_list("id", flat=True)[most - 1 :]
     FormDraft.objects.filter(id__in=list(oldest)).delete()
+
+
+def begun(caller: Caller) -> Any:
+    """Rows of the caller's forms that wait for her to go on: something was answered in them. Newest first."""
+    return _mine(caller).exclude(_forgotten()).exclude(revision=0).order_by("-updated", "-id")
 
 
 def save(row: FormDraft, content: Content) -> None:

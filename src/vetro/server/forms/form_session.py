@@ -13,7 +13,7 @@ from django.db import transaction
 from vetro.diagnostics import Diagnostic, Text
 from vetro.forms import passwords
 from vetro.forms.dynamic.types.passwords import SUFFIX
-from vetro.forms.model import Choice, Form
+from vetro.forms.model import Choice, Field, Form, Page
 from vetro.forms.placement import field_at
 from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed, ReviewPage, ReviewWords, Work
 from vetro.forms.sessions import review as reviewed
@@ -387,6 +387,36 @@ def password(caller: Caller, id: str, path: str, *, page: int | None = None, bui
     raise Invalid(Text("No password could be made by the rules of {label}.", label=field.label or path))
 
 
+def blank(caller: Caller, id: str, answers: Answers, *, page: int, others: Mapping[int, Answers] | None = None) -> bool:
+    """Whether nothing was ever answered in a form, and these answers of a page are those that it shows by itself."""
+    form = opened(caller, id)
+    if form.row.revision:
+        return False
+    before = after = form.work
+    for number, given in {page: answers, **(others or {})}.items():
+        check_answers(given)
+        check_page(form, number)
+        after = form.form_session.evaluate(after, given, number)
+    return all(
+        _controls(form.form_session.form(before, number).pages[number])
+        == _controls(form.form_session.form(after, number).pages[number])
+        for number in (page, *(others or {}))
+    )
+
+
+def _controls(page: Page) -> dict[str, Any]:
+    """What each control of a page shows, by its name; of secrets whether there is one."""
+    return {item.name: _content(item) for item in page.fields()}
+
+
+def _content(item: Field) -> Any:
+    parts = [_content(one) for section in item.sections for one in section.fields]
+    parts += [_content(one) for one in item.leading]
+    shown = item.answered if item.secret else item.value if item.answered else item.initial
+    # An input that was left empty is no answer.
+    return [item.name, None if shown in ("", [], {}) else shown, parts]
+
+
 def discard(caller: Caller, id: str) -> None:
     """Throws a form away."""
     drafts.discard(caller, id)
@@ -400,9 +430,9 @@ def exists(caller: Caller, id: str) -> bool:
     return False
 
 
-def mine(caller: Caller, environment_id: str | None = None) -> list[dict[str, Any]]:
-    """The forms that the person has begun."""
-    return drafts.listed(caller, environment_id)
+def mine(caller: Caller, environment_id: str | None = None, *, blank: bool = True) -> list[dict[str, Any]]:
+    """The forms that the person has begun; ``blank``: also those in which nothing was answered."""
+    return drafts.listed(caller, environment_id, blank=blank)
 
 
 def _with_class(place: FormTarget, wanted: subjects.NewForm) -> subjects.NewForm:

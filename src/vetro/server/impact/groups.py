@@ -84,7 +84,7 @@ def _resources(told: Mapping[str, Any]) -> dict[Place, dict[str, Any]]:
     return {
         (stack["region"], stack["name"], resource["name"]): {
             "type": str(resource["type"])[:LONGEST],
-            "name": str(resource["name"])[:LONGEST],
+            "name": str(resource.get("label", resource["name"]))[:LONGEST],
             "what": resource["what"],
             "properties": [str(name)[:LONGEST] for name in resource["properties"][:MOST]],
         }

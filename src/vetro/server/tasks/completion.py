@@ -103,16 +103,17 @@ def _tell_the_next(task: Task) -> None:
 
 
 def first_report(task: Task) -> list[reports.NewEvent]:
-    """What the history of a deployment begins with (API.md 8): its event, which the caller tells."""
+    """What the log of a task begins with that leaves a new state of an environment: its event, to be told."""
     text: str | None = None
     events: list[reports.NewEvent] = []
     if task.kind == "destroy":
-        text = Text("Deletion of the environment is scheduled")
+        text = Text("Deletion of the environment requested")
     elif task.kind == "repair":
-        text = Text("The repair is scheduled")
+        text = Text("Repair requested")
+    elif task.kind == "action":
+        text = Text("Action {method} requested", method=_method_of(task))
     elif task.kind in LASTING:
-        method = str((task.spec or {}).get("method") or "deploy") if task.kind == "action" else "deploy"
-        text = Text("Action {method} is scheduled", method=method)
+        text = Text("Deployment requested")
     if text is not None:
         reports.add(task, log.BEGIN, text, events=events)
     return events
@@ -127,22 +128,35 @@ def _last_reports(task: Task, events: list[reports.NewEvent]) -> None:
             task, "error", text_of(error), level="error", entity_id=_root(task), details=details or None, events=events
         )
     if task.kind in LASTING:
-        text = _end_of_action(task) if task.kind == "action" and task.errors else end_of(task)
-        reports.add(task, log.END, text, events=events)
+        reports.add(task, log.END, _end_of(task), events=events)
 
 
-def end_of(task: Task) -> str:
-    """What the history of a deployment ends with (API.md 8): actions are deployments there."""
+def _method_of(task: Task) -> str:
+    return str((task.action or {}).get("method") or (task.spec or {}).get("method") or "deploy")
+
+
+def _end_of(task: Task) -> str:
+    """What the log of a task ends with, in the words of what it was."""
+    if task.kind == "action":
+        return _end_of_action(task)
+    if task.kind == "destroy":
+        return Text("Deletion finished with errors") if task.errors else Text("The environment is deleted")
+    if task.kind == "repair":
+        return Text("Repair finished with errors") if task.errors else Text("Repair finished")
     if task.errors:
         return Text("Deployment finished with errors")
     return Text("Deployment finished with warnings") if task.warnings else Text("Deployment finished")
 
 
 def _end_of_action(task: Task) -> str:
-    method = (task.action or {}).get("method")
+    method = _method_of(task)
     if task.state == "cancelled":
         return Text("Action {method} was cancelled", method=method)
-    return Text("Action {method} failed", method=method)
+    if task.errors:
+        return Text("Action {method} failed", method=method)
+    if task.warnings:
+        return Text("Action {method} finished with warnings", method=method)
+    return Text("Action {method} finished", method=method)
 
 
 def text_of(error: Mapping[str, Any]) -> str:

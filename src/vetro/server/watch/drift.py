@@ -188,7 +188,7 @@ def _packages(found: queries.ListedEnvironment) -> Iterator[Deviation]:
 def _drafts(found: queries.ListedEnvironment) -> Iterator[Deviation]:
     """Drafts with changes that cannot be deployed any more."""
     rows = Session.objects.filter(
-        environment_id=found.id, state=Session.OPENED, version__lt=found.version, revision__gt=0
+        environment_id=found.id, state=Session.OPENED, version__lt=found.version, draft__isnull=False
     )
     for id, updated in rows.order_by("-updated").values_list("id", "updated")[:_DRAFTS]:
         text = Text("a draft of {day} is older than the environment: it cannot be deployed", day=str(updated.date()))

@@ -22,7 +22,7 @@ from vetro.server.environments import offers, queries, search, simulation
 from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.queries import ListedEnvironment
-from vetro.server.forms.models import FormDraft
+from vetro.server.forms import drafts as forms
 from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch
 from vetro.server.watch.models import Health
@@ -164,8 +164,7 @@ def _waiting(caller: Caller) -> list[Waiting]:
         .order_by("-updated")
         .values_list("environment_id", "environment__name", "updated")[:FEW]
     )
-    forms = FormDraft.objects.filter(project_id=caller.project_id, user_id=caller.user_id).order_by("-updated")
-    begun = forms.values_list("id", "title", "updated")[:FEW]
+    begun = forms.begun(caller).values_list("id", "title", "updated")[:FEW]
     names = dict(Environment.objects.filter(id__in=[id for _, id, _ in asked if id]).values_list("id", "name"))
     return [
         *(

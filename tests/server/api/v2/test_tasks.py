@@ -54,7 +54,7 @@ def test_the_log_goes_on_where_one_stopped(ann: Any, deploy: Deploy) -> None:
     task = deploy(tree("t1"), tree("t2"))
     log = ann.get(f"/v2/tasks/{task['id']}/log").json()
     texts = [line["text"] for line in log["items"]]
-    assert texts[0] == "Action deploy is scheduled" and texts[-1] == "Deployment finished"
+    assert texts[0] == "Deployment requested" and texts[-1] == "Deployment finished"
     assert (log["final"], log["state"], log["next"]) == (True, "done", None)
     first = ann.get(f"/v2/tasks/{task['id']}/log?limit=1").json()
     assert (first["final"], first["next"]) == (False, first["items"][0]["seq"])

@@ -19,6 +19,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.service import get_package
 from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
+from vetro.server.errors import NotFound
 from vetro.server.forms import form_session
 from vetro.server.forms.views import FormView
 from vetro.server.language import translated
@@ -127,7 +128,7 @@ def static_action(request: HttpRequest, caller: Caller, fqn: str, class_name: st
 @page(rule="use_forms")
 def mine(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The person's forms that are not finished."""
-    rows = form_session.mine(caller)
+    rows = form_session.mine(caller, blank=False)
     names = dict(Environment.objects.filter(id__in={row["environment_id"] for row in rows}).values_list("id", "name"))
     listed = [{**row, "environment": names.get(row["environment_id"], "")} for row in rows]
     return render(request, "wizard/mine.html", {"rows": listed})
@@ -191,13 +192,19 @@ def nested(request: HttpRequest, caller: Caller, shown: FormView, fqn: str, name
 def _begun(request: HttpRequest, caller: Caller, told: About | None = None, **what: Any) -> HttpResponse:
     """Begins a form, or goes on with the same one where somebody left it, and leads to it."""
     again = request.get_full_path() if told is None else ""
-    adds = told is None and "package" in what
-    if adds:
-        known = {str(row["id"]): row for row in form_session.mine(caller)}
-        for form, item in reversed(request.session.get(_KEY, {}).items()):
-            if item["again"] == again and form in known:
+    if told is None:
+        kept = {str(row["id"]) for row in form_session.mine(caller, blank=False)}
+        same = [form for form, item in request.session.get(_KEY, {}).items() if item["again"] == again]
+        for form in reversed(same):
+            if form in kept and "package" in what:
                 messages.info(request, _("This form goes on where you left it."))
                 return go(request, f"/app/forms/{form}/")
+            if (
+                form not in kept and request.method == "GET"
+            ):  # reading an address again and again leaves one form that nobody has answered
+                with suppress(NotFound):
+                    form_session.discard(caller, form)
+                remember(request, form, None)
     source = request.GET.get("source", "auto") if told is None else "auto"
     try:
         shown = form_session.begin(caller, source=source, **what)

@@ -121,6 +121,8 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
             return go(request, _after(shown))
         preset = str(more.get("name", "")) if do == "preset" else ""
         others = {} if last is None else {last: own}
+        if do == "leave" and form_session.blank(caller, form, answers, page=at, others=others):
+            return _left(request, caller, form, form_session.describe(caller, form))
         shown = form_session.evaluate(caller, form, answers, page=at, preset=preset, others=others)
     except FormFailed as error:
         return begin.failed(request, error, form=form)
@@ -129,11 +131,9 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
     if do == "back":
         return go(request, f"/app/forms/{form}/{max(at, 1)}")
     if do == "leave":
-        target = begin.way_out(shown, begin.about(request, form))
         if shown.purpose == "try":
-            form_session.discard(caller, form)
-            ended_forms.remember(request, form, ended_forms.THROWN_AWAY)
-        return go(request, target)
+            return _left(request, caller, form, shown)
+        return go(request, begin.way_out(shown, begin.about(request, form)))
     if do == "create":
         return begin.nested(request, caller, shown, str(more.get("package", "")), place)
     if is_htmx(request):
@@ -143,6 +143,14 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
         bar = {"presets": presets.bar(shown)} if shown.form.presets else {}
         return parts(request, _groups(shown), told, moved, bar)
     return go(request, f"{here}#{element_id('/' + place)}" if place else here)
+
+
+def _left(request: HttpRequest, caller: Caller, form: str, shown: FormView) -> HttpResponse:
+    """Leaves a form of which nothing is to be kept."""
+    target = begin.way_out(shown, begin.about(request, form))
+    form_session.discard(caller, form)
+    ended_forms.remember(request, form, ended_forms.THROWN_AWAY)
+    return go(request, target)
 
 
 def moved_in(do: str, place: str) -> str:
