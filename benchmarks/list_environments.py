@@ -55,15 +55,16 @@ def fill(project: str, count: int) -> None:
     from vetro.server.environments.models import Environment, Session
     from vetro.server.tasks.models import Task
 
+    draft = os.urandom(1000)
     ids = [(os.urandom(16).hex(), os.urandom(16).hex()) for _ in range(count)]
     with bulk.filling(), transaction.atomic() if connection.vendor == "sqlite" else bulk.settings():
         bulk.write(
-            Environment, ["id", "project_id", "name", "task_id", "description_text"],
-            ((id, project, f"environment {n}", task, "what it is for" * (n % 3)) for n, (id, task) in enumerate(ids)),
+            Environment, ["id", "project_id", "name", "version", "task_id", "description_text"],
+            ((id, project, f"environment {n}", 1, task, "a text" * (n % 3)) for n, (id, task) in enumerate(ids)),
         )  # fmt: skip
         bulk.write(
-            Session, ["environment_id", "user_id", "state", "version"],
-            ((id, "u", "deployed" if n % 10 else "opened", 0) for n, (id, _) in enumerate(ids)),
+            Session, ["environment_id", "user_id", "state", "version", "draft"],
+            ((id, "u", *(("deployed", 0) if n % 10 else ("opened", 1)), draft) for n, (id, _) in enumerate(ids)),
         )  # fmt: skip
         bulk.write(
             Task, ["id", "project_id", "user_id", "environment_id", "kind", "state", "spec"],

@@ -112,12 +112,9 @@ class Session(models.Model):
 
     class Meta:
         indexes: ClassVar = [
-            # Without the time of the last change: where a column of an index changes, PostgreSQL writes all indexes.
+            # Neither the time of the last change nor the state: where a column of an index changes, PostgreSQL writes
+            # all indexes.
             models.Index(fields=["environment", "version"], name="sessions_of_a_version"),
-            # Which environments are pending (`vetro.server.environments.queries`).
-            models.Index(
-                fields=["environment", "version"], condition=models.Q(state="opened"), name="sessions_that_are_open"
-            ),
         ]
 
 

@@ -35,7 +35,8 @@ _OPENED = (
     " AND s.state = 'opened'{})"
 )
 #: Whether there is such a draft. The second form is looked up for each environment that is given back; the first one
-#: may be answered for all together, which reads all sessions that are open (index ``sessions_that_are_open``).
+#: may be answered for all together, which reads all sessions. An index of those that are open would be written twice
+#: with each deployment, and no update of a session could be HOT.
 _ANY, _SOME_OF = f"EXISTS{_OPENED.format('')}", f"{_OPENED.format(' LIMIT 1')} IS NOT NULL"
 #: States of a task that has not ended: all but `Task.FINAL`, since an index finds these.
 _NOT_ENDED = "state IN ('queued', 'running', 'needs_person')"
