@@ -1,11 +1,13 @@
 """Python programs in processes of their own that find loaded what all of them load: forked from one that waits.
 
 For tests that run many commands one after the other. What a command is like whose process is new is tested elsewhere.
+Django is set up there, too, for an installation that nobody uses: programs go on with their own (`setup.move_to`).
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -20,12 +22,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-#: What is loaded before there are settings.
+#: What is loaded before a program is.
 LOADED = (
+    "argon2",
     "django.contrib.auth.hashers",
     "django.core.management",
     "django.db.backends.sqlite3.base",
     "django.db.migrations.executor",
+    "oslo_policy.policy",
     "psycopg",
     "vetro.cli.commands.admin",
     "vetro.cli.commands.db",
@@ -60,8 +64,9 @@ def run(
 def _asked(order: dict[str, Any], timeout: float) -> int:
     global _server
     if _server is None:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
         _server = subprocess.Popen(
-            [sys.executable, "-m", __name__], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", __name__], cwd=ROOT, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
     assert _server.stdin is not None and _server.stdout is not None
     late = threading.Timer(timeout, _server.kill)
@@ -93,8 +98,12 @@ def close() -> None:
 
 def main() -> None:
     """Forks a process for each line of standard input, and prints how it ended."""
-    for name in LOADED:
-        import_module(name)
+    with tempfile.TemporaryDirectory() as folder:
+        _set_up(Path(folder))
+        for name in LOADED:
+            import_module(name)
+        import_module("django.db.migrations.loader").MigrationLoader(None)  # loads all migrations
+    gc.freeze()
     del sys.modules["vetro.cli.main"]  # the program of all commands, which `runpy` loads
     orders, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     for line in orders:
@@ -105,6 +114,23 @@ def main() -> None:
             _become(**json.loads(line))
         status = os.waitpid(pid, 0)[1]
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+
+
+def _set_up(folder: Path) -> None:
+    """Sets up Django, before anything is loaded that does so itself."""
+    from vetro.server import setup
+    from vetro.server.config.config import Config
+    from vetro.server.tasks.backends import backend
+
+    def go_on(given: Config | None = None) -> Config:
+        found = given or Config.load()
+        assert backend(found) is None, "its apps are not those of the process that this one was forked from"
+        setup.move_to(found)
+        return found
+
+    setup.setup(Config.load(folder))
+    setup._current = None
+    setup.setup = go_on
 
 
 def _become(module: str, words: list[str], env: dict[str, str], cwd: str, paths: list[str]) -> None:
