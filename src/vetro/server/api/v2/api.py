@@ -48,9 +48,19 @@ class _Api(NinjaAPI):
         """Where all addresses begin."""
         return "/v2/"
 
+    _known: OpenAPISchema | None = None
+
     def get_openapi_schema(self, *, path_prefix: str | None = None, path_params: Any = None) -> OpenAPISchema:
-        """The description, with the errors that `routes` names in each endpoint."""
-        schema = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+        """The description, with the errors that `routes` names in each endpoint.
+
+        Made once: it takes half a second of a processor, and anybody may ask for it.
+        """
+        if self._known is None:
+            self._known = self._described(super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params))
+        return self._known
+
+    @staticmethod
+    def _described(schema: OpenAPISchema) -> OpenAPISchema:
         failure = Failure.model_json_schema(
             ref_template="#/components/schemas/{model}", mode="serialization", schema_generator=NinjaGenerateJsonSchema
         )
