@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from benchmarks import pages, pages_browser
 from benchmarks.service import many
+from tests.browser.kit import ROOT
 from tests.browser.test_pages import PAGES
 from vetro.model.environment import deployed_objects
 from vetro.model.tree import objects
@@ -62,3 +67,12 @@ def test_percentiles(times: list[float], found: float) -> None:
 def test_missed_goals_are_named() -> None:
     assert pages_browser.Figure("x", 2.0, 1.0, "ms").line().endswith("missed")
     assert not pages_browser.Figure("x", 1.0, 2.0, "ms").line().endswith("missed")
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(900)
+def test_a_small_service_is_filled_and_every_page_answers() -> None:
+    words = [sys.executable, "-m", "benchmarks.pages", "--packages", "30", "--environments", "5", "--rounds", "1"]
+    done = subprocess.run([*words, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode in (0, 1), done.stderr
+    assert len(json.loads(done.stdout)) == len(PAGES) + len(pages.MORE) + len(pages.LARGE)

@@ -25,7 +25,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_journey_on_real_servers(service: Running, page_for: Any) -> None:
     folder = service.service.folder
 

@@ -89,3 +89,8 @@ def test_what_the_log_says_first_and_last(
     assert "Deployment requested" in page and "Deployment finished" in page and "is scheduled" not in page
     german = client.get(f"/app/environments/{environment}/tasks/{task.id}/", headers={"Accept-Language": "de"})
     assert "Die Bereitstellung ist angefordert." in german.content.decode()
+    # Nowhere does it just say "Done" of what reported errors.
+    Task.objects.filter(id=task.id).update(errors=True)
+    for path in (f"tasks/{task.id}/", "tasks/", "history"):
+        shown = opened(client, f"/app/environments/{environment}/{path}").text
+        assert 'data-state="errors"' in shown and "Ended with errors" in shown, path

@@ -143,7 +143,8 @@ def drain_command(
         asked = drain(names, within=within)
 
         def say(worker: Seen) -> None:
-            out.note(f"{worker.name} still runs {out.plural(worker.tasks, 'task')}")
+            doing = f"still runs {out.plural(worker.tasks, 'task')}" if worker.tasks else "ends"
+            out.note(f"{worker.name} {doing}")
 
         left = wait_until_gone(settings, asked, wait, say)
     gone = len(asked) - len(left)

@@ -29,8 +29,8 @@ MOST = 1000
 
 
 def states(caller: Caller, environment_id: str, *, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-    """The states of an environment, newest first: {number, created, task_id, kind, state, user_id, finished,
-    undone_of}.
+    """The states of an environment, newest first: {number, created, task_id, kind, state, errors, user_id,
+    finished, undone_of}.
 
     A state that took others back is of kind ``undo``; ``undone_of`` is the first of those.
 
@@ -45,7 +45,7 @@ def states(caller: Caller, environment_id: str, *, before: int | None = None, li
     tasks: dict[str, Any] = {
         task["id"]: task
         for task in Task.objects.filter(id__in=[row["task_id"] for row in listed]).values(
-            "id", "kind", "state", "user_id", "finished"
+            "id", "kind", "state", "errors", "user_id", "finished"
         )
     }
     return [
@@ -55,6 +55,7 @@ def states(caller: Caller, environment_id: str, *, before: int | None = None, li
             "task_id": row["task_id"] or None,
             "kind": "undo" if row["undone_of"] is not None else tasks.get(row["task_id"], {}).get("kind"),
             "state": tasks.get(row["task_id"], {}).get("state"),
+            "errors": bool(tasks.get(row["task_id"], {}).get("errors")),
             "user_id": tasks.get(row["task_id"], {}).get("user_id"),
             "finished": stamp(tasks.get(row["task_id"], {}).get("finished")),
             "undone_of": row["undone_of"],

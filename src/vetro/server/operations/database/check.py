@@ -228,7 +228,7 @@ def _work(config: Config) -> Iterator[Diagnostic]:
         "work",
         OK,
         Text(
-            "{count} workers, {running} tasks running, {queued} waiting",
+            "workers: {count}; tasks that run: {running}, that wait: {queued}",
             count=len(alive),
             running=running,
             queued=queued,

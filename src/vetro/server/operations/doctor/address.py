@@ -71,4 +71,4 @@ def examine(config: Config) -> Iterator[Diagnostic]:
         if public:
             text = Text("it listens on {place}, for users {public}", place=place, public=public)
         yield Diagnostic("address", OK, text)
-        yield Diagnostic("address", OK, Text("it answers to {allowed}", allowed=", ".join(allowed)))
+        yield Diagnostic("address", OK, Text("it answers to {allowed}", allowed=", ".join(dict.fromkeys(allowed))))

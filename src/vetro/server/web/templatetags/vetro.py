@@ -113,6 +113,14 @@ def badge(state: str) -> SafeString:
 
 
 @register.filter
+def task_badge(task: Any) -> SafeString:
+    """The state of a task, of which a row or its fields are given, as `badge`: one that reported errors did not just
+    end."""
+    given = task if isinstance(task, Mapping) else vars(task)
+    return badge("errors" if given["state"] == "done" and given.get("errors") else given["state"])
+
+
+@register.filter
 def server_state(status: str) -> str:
     """The state of a server, as its cloud calls it, in words."""
     return gettext(_SERVERS[status]) if status in _SERVERS else status
