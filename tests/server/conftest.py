@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.test import Client
 
+from tests.server.layers import Layers, People, layer, layers_of
 from vetro.server.caller import Caller
 
 
@@ -61,20 +60,46 @@ def person(name: str, project: str = "demo", role: str = "member") -> Person:
     return Person(caller, token)
 
 
-@contextmanager
-def shared_rows(django_db_blocker: Any) -> Iterator[None]:
-    """What is written inside is there for several tests, each of which is taken back to it: for fixtures of a module or
-    class, which ask for ``django_db_setup`` and ``django_db_blocker``, too.
-    """
-    with django_db_blocker.unblock(), transaction.atomic():
-        yield
-        transaction.set_rollback(True)
+#: The layers of this run and what lets them reach the database, while there are any.
+_LAYERS = pytest.StashKey[tuple[Layers, Any]]()
+
+
+@pytest.fixture(scope="session")
+def layers(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[Layers]:
+    """What tests share of the database (`tests.server.layers`)."""
+    layers = Layers(person, lambda one: Person(one.caller, one.token))
+    request.config.stash[_LAYERS] = layers, django_db_blocker
+    yield layers
+    del request.config.stash[_LAYERS]
+    with django_db_blocker.unblock():
+        layers.align([])
 
 
 @pytest.fixture
-def people(db: None) -> Callable[..., Person]:
+def _layers_of_test(request: pytest.FixtureRequest, layers: Layers, django_db_blocker: Any) -> None:
+    with django_db_blocker.unblock():
+        layers.align(layers_of(request.node))
+
+
+@pytest.fixture
+def _django_db_helper(_layers_of_test: None, _django_db_helper: None) -> None:
+    """That of pytest-django, whose transaction of a test begins above its layers."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
+    """Rolls back layers that the next test does not have."""
+    yield
+    if nextitem is not None and (found := item.config.stash.get(_LAYERS, None)):
+        layers, blocker = found
+        with blocker.unblock():
+            layers.align(layers_of(nextitem), making=False)
+
+
+@pytest.fixture
+def people(db: None, layers: Layers) -> Callable[..., Person]:
     """Makes people: ``people("ann")``, ``people("root", "ops", "admin")``. Those of one project name share it."""
-    return person
+    return layers.people
 
 
 @pytest.fixture
@@ -99,6 +124,14 @@ def eve(people: Callable[..., Person]) -> Person:
 def root(people: Callable[..., Person]) -> Person:
     """An administrator, in a project of her own."""
     return people("root", "operators", "admin")
+
+
+@layer()
+def installed(people: People) -> None:
+    """The packages of the installation."""
+    from vetro.server.catalog import standard_packages
+
+    standard_packages.ensure()
 
 
 @pytest.fixture

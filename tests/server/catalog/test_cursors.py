@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.server.catalog.archives import archive
-from tests.server.conftest import person, shared_rows
+from tests.server.layers import People, layer
 from vetro.server.catalog import answers, cursors, search, service
 from vetro.server.catalog.imports import import_packages
 from vetro.server.catalog.models import Package
@@ -31,17 +31,10 @@ ASKED: dict[str, Asked] = {
 }
 
 
-@pytest.fixture
-def packages(stored: Any, db: None) -> Any:
+@layer()
+def packages(people: People) -> Any:
     """Somebody with ten packages, some of one name, some with the word in another field than their name."""
-    return stored
-
-
-@pytest.fixture(scope="module")
-def stored(django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
-    """`packages`, written once."""
-    with shared_rows(django_db_blocker):
-        yield made(person("ann"))
+    return made(people("ann"))
 
 
 def made(ann: Any) -> Any:

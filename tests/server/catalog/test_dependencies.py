@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.server.catalog.archives import archive
+from tests.server.layers import People, layer
 from vetro.packages.lock import ChosenVersion, LockedPackage
 from vetro.server.catalog import service
 from vetro.server.catalog.dependencies import Wishes, choose_for_model, packages_for, packages_for_model
@@ -19,11 +20,11 @@ def chosen(packages: list[Package]) -> list[str]:
     return sorted(f"{p.fqn} {p.version}" for p in packages)
 
 
-@pytest.fixture
-def shelf(ann: Any) -> dict[str, Package]:
+@layer()
+def shelf(people: People) -> dict[str, Package]:
     """An application that requires a library that requires a base; several versions of each."""
     packages = import_packages(
-        ann.caller,
+        people("ann").caller,
         [
             archive("com.example.Base", "1.0.0"),
             archive("com.example.Base", "1.4.0"),

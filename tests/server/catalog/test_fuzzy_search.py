@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from tests.server.conftest import shared_rows
+from tests.server.layers import People, layer
 from vetro.server.caller import Caller
 from vetro.server.catalog import fuzzy_search, spelling
 from vetro.server.catalog.models import Category, Package, SearchWord
@@ -132,16 +132,14 @@ def test_words_are_learnt_within_bounds(db: None) -> None:
     assert SearchWord.objects.count() == before
 
 
-@pytest.fixture(scope="class")
-def others(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+@layer()
+def others(people: People) -> None:
     """So many others that indexes lead."""
     chance = random.Random(7)
     syllables = [first + second for first in "bdfgjkmprtvxz" for second in "aiou"]
     other = ["".join(chance.sample(syllables, 3)).title() for _ in range(SMALL + 20)]
-    with shared_rows(django_db_blocker):
-        stored(APPLICATIONS)
-        stored((f"{name} {number}", "misc", "", "") for number, name in enumerate(other))
-        yield
+    stored(APPLICATIONS)
+    stored((f"{name} {number}", "misc", "", "") for number, name in enumerate(other))
 
 
 @pytest.mark.usefixtures("others")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 import pytest
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries
 
-from tests.server.conftest import shared_rows
+from tests.server.layers import People, layer
 from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.server.caller import Caller
 from vetro.server.catalog import search, trigrams
@@ -31,17 +29,10 @@ ANN = Caller("u", "ann", ME, "one")
 ROOT = Caller("r", "root", OTHER, "two", ("admin",), True)
 
 
-@pytest.fixture(scope="module")
-def stored(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[Package]]:
-    """`packages`, written once."""
-    with shared_rows(django_db_blocker):
-        yield made()
-
-
-@pytest.fixture
-def packages(stored: list[Package], db: None) -> list[Package]:
+@layer()
+def packages(people: People) -> list[Package]:
     """Packages of two projects, some public, some disabled, several versions of some."""
-    return deepcopy(stored)
+    return made()
 
 
 def made() -> list[Package]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tests.server.conftest import installed
+from tests.server.layers import People, layer
 from vetro.server.environments import exports
 
 MANIFEST = """\
@@ -137,25 +140,30 @@ def plant(id: str = "p1", **properties: Any) -> dict[str, Any]:
     return {"?": {"type": "test.Plant", "id": id}, "name": id, **properties}
 
 
-@pytest.fixture
-def planting(ann: Any, drain: Any) -> Callable[..., Garden]:
-    """Makes environments of ann: with plants they are deployed, and the package is there."""
-    from vetro.server.catalog import standard_packages
-    from vetro.server.catalog.service import import_packages
+def new_garden(caller: Any, drain: Callable[..., Any], *plants: dict[str, Any], name: str = "garden") -> Garden:
+    """An environment; with plants it is deployed."""
     from vetro.server.environments import service
 
-    standard_packages.ensure()
-    import_packages(ann.caller, [archive()])
+    garden = Garden(caller, service.create(caller, {"name": name})["id"], drain)
+    if plants:
+        session = garden.open()
+        garden.put(session, *plants)
+        garden.deploy(session)
+    return garden
 
-    def make(*plants: dict[str, Any], name: str = "garden") -> Garden:
-        garden = Garden(ann.caller, service.create(ann.caller, {"name": name})["id"], drain)
-        if plants:
-            session = garden.open()
-            garden.put(session, *plants)
-            garden.deploy(session)
-        return garden
 
-    return make
+@layer(installed)
+def garden_package(people: People) -> None:
+    """The package, in ann's project."""
+    from vetro.server.catalog.service import import_packages
+
+    import_packages(people("ann").caller, [archive()])
+
+
+@pytest.fixture
+def planting(garden_package: None, ann: Any, drain: Any) -> Callable[..., Garden]:
+    """Makes environments of ann: with plants they are deployed, and the package is there."""
+    return partial(new_garden, ann.caller, drain)
 
 
 def exported(caller: Any, environment_id: str) -> bytes:

@@ -6,19 +6,22 @@ from typing import Any
 
 import pytest
 
+from tests.server.environments.conftest import garden_package, new_garden
 from tests.server.environments.test_packages import app, lib, thing
+from tests.server.layers import People, layer
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.service import import_packages
 from vetro.server.environments import explanation
 from vetro.server.environments.errors import NotYours
 from vetro.server.environments.models import State
 from vetro.server.errors import Invalid, NotFound
+from vetro.server.tasks.worker import run_queued
 
 
-@pytest.fixture
-def garden(planting: Any) -> Any:
+@layer(garden_package)
+def garden(people: People) -> Any:
     """Application 'Old' with library 1.0.0."""
-    made = planting()
+    made = new_garden(people("ann").caller, run_queued)
     import_packages(made.caller, [lib("1.0.0"), app("Old", "1")])
     session = made.open()
     made.put(session, thing("Old", "o"))

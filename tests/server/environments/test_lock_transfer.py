@@ -10,19 +10,21 @@ from typing import Any
 
 import pytest
 
-from tests.server.environments.conftest import Garden, exported
+from tests.server.environments.conftest import Garden, exported, garden_package, new_garden
 from tests.server.environments.test_packages import lib, told, with_newer_library
+from tests.server.layers import People, layer
 from vetro.packages.lock import Lock, LockedPackage
 from vetro.server.catalog.service import import_packages
 from vetro.server.environments import history, imports, packages
 from vetro.server.errors import Invalid
+from vetro.server.tasks.worker import run_queued
 
 pytestmark = pytest.mark.database
 
 
-@pytest.fixture
-def shop(planting: Any) -> Any:
-    return with_newer_library(planting())
+@layer(garden_package)
+def shop(people: People) -> Any:
+    return with_newer_library(new_garden(people("ann").caller, run_queued))
 
 
 def parts(data: bytes) -> dict[str, bytes]:

@@ -11,7 +11,8 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from tests.server.environments.conftest import archive, plant
+from tests.server.environments.conftest import archive, garden_package, new_garden, plant
+from tests.server.layers import People, layer
 from vetro.engine.version import engine_version
 from vetro.packages.lock import ChosenVersion, Lock, LockedPackage
 from vetro.server.catalog import blobs, garbage
@@ -24,6 +25,7 @@ from vetro.server.environments.models import Environment, EnvironmentPackage, Se
 from vetro.server.environments.models import Lock as LockRow
 from vetro.server.tasks import clock
 from vetro.server.tasks.models import Task
+from vetro.server.tasks.worker import run_queued
 
 #: Two versions of a library side by side, each required by one application.
 LIB = "Format: MuranoPL/1.3\nType: Library\nFullName: test.lib\nVersion: {v}\nClasses: {{test.lib.It: It.yaml}}\n"
@@ -147,9 +149,9 @@ def with_newer_library(garden: Any) -> Any:
     return garden
 
 
-@pytest.fixture
-def upgraded(planting: Any) -> Any:
-    return with_newer_library(planting())
+@layer(garden_package)
+def upgraded(people: People) -> Any:
+    return with_newer_library(new_garden(people("ann").caller, run_queued))
 
 
 def test_a_restored_state_runs_with_the_packages_it_had(upgraded: Any) -> None:

@@ -7,24 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.server.api.v2.conftest import archive, tree, upload
+from tests.server.api.v2.conftest import orchard, tree
 from tests.server.environments.conftest import plant
 from tests.server.web.conftest import browser
 from vetro.server.environments import templates
 from vetro.server.environments.models import Session, Template
 
-__all__ = ["browser"]
+__all__ = ["browser", "orchard"]
 
 CANARY = "template-canary-47"
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def orchard(ann: Any) -> None:
-    from vetro.server.catalog import standard_packages
-
-    standard_packages.ensure()
-    assert upload(ann, archive()).status_code == 201
 
 
 def made(person: Any, name: str = "grove", **more: Any) -> str:

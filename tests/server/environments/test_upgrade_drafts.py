@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.environments.conftest import Garden
+from tests.server.environments.conftest import Garden, garden_package, new_garden
+from tests.server.layers import People, layer
 from tests.server.web.conftest import signed_in
 from vetro.model.tree import by_id
 from vetro.server.catalog.service import import_packages
@@ -17,6 +18,7 @@ from vetro.server.environments.errors import NotYours, UpgradeIncomplete, Upgrad
 from vetro.server.environments.models import Session, State
 from vetro.server.environments.upgrades import Request
 from vetro.server.errors import Conflict, Invalid
+from vetro.server.tasks.worker import run_queued
 
 pytestmark = pytest.mark.django_db
 
@@ -95,18 +97,19 @@ def two(port: str = "$old.port + 1000", version: str = "2.0.0", changes: str = "
     return packed(manifest=manifest, Classes__Shop=STORE % port, Classes__Till=TILL, **more)
 
 
-@pytest.fixture
-def shop(planting: Any, ann: Any) -> Garden:
+@layer(garden_package)
+def shop(people: People) -> Garden:
     """A deployed shop of version 1, and version 2 in the catalog."""
-    import_packages(ann.caller, [parts("1.0.0"), one()])
-    garden: Garden = planting()
+    caller = people("ann").caller
+    import_packages(caller, [parts("1.0.0"), one()])
+    garden = new_garden(caller, run_queued)
     session = garden.open()
     till = {"?": {"id": "t", "type": "test.shop.Till"}, "coins": 5}
     bolt = {"?": {"id": "b", "type": "test.parts.Bolt"}, "size": 3}
     application = {"?": {"id": "s", "type": "test.Shop"}, "name": "web", "motd": "welcome", "till": till, "bolt": bolt}
     garden.put(session, application)
     assert garden.deploy(session).state == "done"
-    import_packages(ann.caller, [parts("2.0.0"), two()])
+    import_packages(caller, [parts("2.0.0"), two()])
     return garden
 
 

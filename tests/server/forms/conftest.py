@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.server.conftest import installed
+from tests.server.layers import People, layer
+
 MANIFEST = """\
 Format: MuranoPL/1.4
 Type: Application
@@ -143,25 +146,23 @@ def _ended() -> Iterator[None]:
     package_queries.close()
 
 
-@pytest.fixture
-def publish(db: None) -> Callable[..., Any]:
-    """Imports the package for a person: its row."""
-    from vetro.server.catalog import standard_packages
+def _publish(person: Any, **changes: str) -> Any:
     from vetro.server.catalog.imports import import_packages
 
-    standard_packages.ensure()
-
-    def made(person: Any, **changes: str) -> Any:
-        (row,) = import_packages(person.caller, [archive(**changes)]).packages
-        return row
-
-    return made
+    (row,) = import_packages(person.caller, [archive(**changes)]).packages
+    return row
 
 
 @pytest.fixture
-def shop(publish: Callable[..., Any], ann: Any) -> Any:
+def publish(installed: None) -> Callable[..., Any]:
+    """Imports the package for a person: its row."""
+    return _publish
+
+
+@layer(installed)
+def shop(people: People) -> Any:
     """The package, in the catalog of ann's project."""
-    return publish(ann)
+    return _publish(people("ann"))
 
 
 @pytest.fixture

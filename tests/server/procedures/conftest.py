@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.server.conftest import installed
+from tests.server.layers import People, layer
 from tests.server.tasks import shop
 from vetro.engine.watching.states import State
 
@@ -64,10 +66,15 @@ class Market:
         return list(self.person.get(f"/v2/environments/{self.id}/states").json()["items"])
 
 
+@layer(installed)
+def shop_package(people: People) -> None:
+    """The package of the shop."""
+    shop.add_package(people("ann").caller)
+
+
 @pytest.fixture
-def market(ann: Any, drain: Any) -> Market:
+def market(shop_package: None, ann: Any, drain: Any) -> Market:
     """A shop that is deployed."""
-    shop.add_package(ann.caller)
     made = ann.post("/v2/environments", {"name": "market"}).json()
     found = Market(ann, drain, made["id"])
     assert found.deploy(found.draft()).status_code == 202

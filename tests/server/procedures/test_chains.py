@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.environments.test_upgrades import DB, MODE, WEB
 from tests.server.environments.test_upgrade_drafts import packed
+from tests.server.layers import People, layer
 from tests.server.procedures.conftest import Market
 from tests.server.web.conftest import signed_in
 from tests.server.web.pagekit import opened
@@ -21,6 +22,7 @@ from vetro.server.environments.models import State as StateRow
 from vetro.server.procedures import chains, store
 from vetro.server.procedures.models import Procedure
 from vetro.server.procedures.sweep import sweep
+from vetro.server.tasks.worker import run_queued
 
 pytestmark = pytest.mark.django_db
 
@@ -82,11 +84,12 @@ class Site(Market):
         return {id: found[id]["?"]["type"].partition("/")[2].partition("@")[0] for id in ("site", "store")}
 
 
-@pytest.fixture
-def site(ann: Any, drain: Callable[..., int]) -> Site:
-    """It is deployed; newer versions of both are in the catalog."""
+@layer()
+def site_of_ann(people: People) -> str:
+    """`site`, by its id."""
+    ann = people("ann")
     import_packages(ann.caller, [db("1.0.0"), web("1.0.0")])
-    found = Site(ann, drain, ann.post("/v2/environments", {"name": "market"}).json()["id"])
+    found = Site(ann, run_queued, ann.post("/v2/environments", {"name": "market"}).json()["id"])
     session = ann.post(f"/v2/environments/{found.id}/sessions").json()["id"]
     model = ann.get(f"/v2/sessions/{session}/model").json()
     model["services"] = [
@@ -95,9 +98,15 @@ def site(ann: Any, drain: Callable[..., int]) -> Site:
     ]
     assert ann.put(f"/v2/sessions/{session}/model", model).status_code == 200
     assert found.deploy(session).status_code == 202
-    drain()
+    run_queued()
     import_packages(ann.caller, [db("2.0.0"), web("2.0.0", MODE)])
-    return found
+    return found.id
+
+
+@pytest.fixture
+def site(site_of_ann: str, ann: Any, drain: Callable[..., int]) -> Site:
+    """It is deployed; newer versions of both are in the catalog."""
+    return Site(ann, drain, site_of_ann)
 
 
 def states(shown: dict[str, Any]) -> list[tuple[str, str]]:

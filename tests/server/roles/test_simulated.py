@@ -12,15 +12,17 @@ from django.core.signals import request_finished
 from django.db import close_old_connections, transaction
 from django.test import Client
 
+from tests.server.conftest import installed
+from tests.server.layers import People, layer
 from tests.server.roles import requests
 from tests.server.roles.routes import Route, routes
 from tests.server.roles.world import build, values
 from tests.server.web.conftest import _ended, browser
 from vetro.server import setup
-from vetro.server.catalog import standard_packages
 from vetro.server.environments.models import Environment, Session, State
 from vetro.server.environments.simulation import HEADER
 from vetro.server.tasks.models import Report
+from vetro.server.tasks.worker import run_queued
 
 __all__ = ["_ended", "browser"]
 
@@ -38,12 +40,13 @@ OTHERS = {
 ADDRESS = "198.51.100.7"
 
 
-@pytest.fixture
-def world(ann: Any, drain: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """One of everything, in a cloud that executes nothing; its server has an address and a page."""
-    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "record"}))
-    standard_packages.ensure()
-    of = build(ann, "test", "canary", drain)
+@layer(installed)
+def made(people: People) -> dict[str, str]:
+    """The rows of `world`."""
+    ann = people("ann")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "record"}))
+        of = build(ann, "test", "canary", run_queued)
     of["category"] = ann.get("/v2/categories").json()["items"][0]["id"]
     where = {"url": f"http://{ADDRESS}/shop", "ipAddresses": [ADDRESS], "openstackId": "s-1"}
     state = State.objects.filter(environment_id=of["environment"]).order_by("-number")[0]
@@ -54,6 +57,13 @@ def world(ann: Any, drain: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
         draft.save()
     of["seq"] = str(Report.objects.filter(task_id=of["task"]).earliest("seq").seq)
     return of
+
+
+@pytest.fixture
+def world(made: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """One of everything, in a cloud that executes nothing; its server has an address and a page."""
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"cloud.kind": "record"}))
+    return made
 
 
 def about(door: str) -> list[Route]:

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from tests.server.catalog.archives import archive
+from tests.server.layers import People, layer
 from vetro.server.catalog import categories, service
 from vetro.server.environments import service as environments
 from vetro.server.web.views.catalog.application import changes_in
@@ -35,10 +36,11 @@ _FILES: dict[str, str | bytes] = {
 }
 
 
-@pytest.fixture
-def shop(ann: Any, root: Any) -> Any:
+@layer()
+def shop(people: People) -> Any:
     """Two versions of an application of ann's project, in a category."""
-    categories.create(root.caller, "Trade")
+    ann = people("ann")
+    categories.create(people("root", "operators", "admin").caller, "Trade")
     done = service.import_packages(
         ann.caller,
         [

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from tests.server.catalog.archives import archive
+from tests.server.layers import People, layer
 from vetro.server.catalog import service
 from vetro.server.catalog.models import Package
 from vetro.server.environments import service as environments
@@ -39,8 +40,8 @@ def _counted_anew() -> None:
     facets._kept.clear()
 
 
-@pytest.fixture
-def shops(ann: Any) -> list[Package]:
+@layer()
+def shops(people: People) -> list[Package]:
     names = {
         "WebShop": ("Web Shop", ["Web", "featured"]),
         "Farm": ("Load balancer", ["web"]),
@@ -53,7 +54,7 @@ def shops(ann: Any) -> list[Package]:
         )
         for fqn, (name, tags) in names.items()
     ]  # fmt: skip
-    return list(service.import_packages(ann.caller, archives).packages)
+    return list(service.import_packages(people("ann").caller, archives).packages)
 
 
 def test_where_it_is_added_stays_while_one_chooses(ann: Any, eve: Any, shops: Any, browser: Browser) -> None:

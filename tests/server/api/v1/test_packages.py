@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.server.catalog.archives import archive, zipped
+from tests.server.layers import People, layer
 from vetro.server.catalog.models import Package
 
 PACKAGES = "/v1/catalog/packages"
@@ -174,14 +175,14 @@ def test_requirements_are_not_asked_for(ann: Any) -> None:
     assert upload(ann, archive("com.example.Lib", "1.0.0", Description="Other")).status_code == 200
 
 
-@pytest.fixture
-def shelf(ann: Any) -> dict[str, str]:
+@layer()
+def shelf(people: People) -> dict[str, str]:
     """fqn -> id of four packages."""
     found = {}
     for number, name in enumerate(("com.example.D", "com.example.A", "com.example.C", "com.example.B")):
         tags = [["red"], ["blue", "red"], ["green"], []][number]
         data = archive(name, Name=f"N{number}", Tags=tags, Type="Library" if number == 3 else "Application")
-        found[name] = upload(ann, data, {"categories": ["Web"] if number < 2 else ["SAP"]}).json()["id"]
+        found[name] = upload(people("ann"), data, {"categories": ["Web"] if number < 2 else ["SAP"]}).json()["id"]
     return found
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.server.conftest import installed
+from tests.server.layers import People, layer
 from tests.server.tasks import shop
 from vetro.server.api.v1 import schemas
 from vetro.server.tasks.package_queries import close
@@ -22,9 +24,9 @@ def zygote() -> Iterator[None]:
     close()
 
 
-@pytest.fixture
-def package(ann: Any) -> Any:
-    return shop.add_package(ann.caller)
+@layer(installed)
+def package(people: People) -> Any:
+    return shop.add_package(people("ann").caller)
 
 
 def test_class_and_methods(ann: Any, package: Any) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.server.conftest import installed
+from tests.server.layers import People, layer
+
 MANIFEST = """\
 Format: MuranoPL/1.3
 Type: Application
@@ -144,18 +147,10 @@ def _ended() -> Iterator[None]:
     package_queries.close()
 
 
-@pytest.fixture
-def installed(db: None) -> None:
-    """The packages of the installation."""
-    from vetro.server.catalog import standard_packages
-
-    standard_packages.ensure()
-
-
-@pytest.fixture
-def orchard(ann: Any, installed: None) -> Any:
+@layer(installed)
+def orchard(people: People) -> Any:
     """The package, in ann's project; what showing it gives."""
-    response = upload(ann, archive())
+    response = upload(people("ann"), archive())
     assert response.status_code == 201, response.content
     return response.json()["imported"][0]
 
