@@ -56,12 +56,17 @@ def people() -> Any:
     Membership.objects.create(user=user, project=project, role="member")
     Token.objects.create(user=user, project=project, digest=digest_of(TOKEN), prefix="bench")
     caller = Caller(user.id, "bench", project.id, "bench")
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("manifest.yaml", _MANIFEST)
-        archive.writestr("Classes/Trivial.yaml", _CLASS)
-    import_packages(caller, [buffer.getvalue()])
+    import_packages(caller, [archive()])
     return caller
+
+
+def archive() -> bytes:
+    """The package ``bench.trivial``."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as made:
+        made.writestr("manifest.yaml", _MANIFEST)
+        made.writestr("Classes/Trivial.yaml", _CLASS)
+    return buffer.getvalue()
 
 
 class Client:

@@ -23,10 +23,14 @@ class Running:
         self.token = token
         self.pid = pid
 
-    def call(self, method: str, path: str, data: Any = None, *, body: bytes | None = None, kind: str = "") -> Any:
+    def call(
+        self, method: str, path: str, data: Any = None, *, body: bytes | None = None, kind: str = "", session: str = ""
+    ) -> Any:
         """The answer's JSON; raises RuntimeError for an error."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {"X-Auth-Token": self.token, "Accept": "application/json"}
+        if session:
+            headers["X-Configuration-Session"] = session
         if body is None and data is not None:
             body, kind = json.dumps(data).encode(), "application/json"
         if body is not None:

@@ -33,3 +33,12 @@ def set_fill_factor(schema_editor: Any, table: str, percent: int) -> None:
     one, and no index is written (HOT)."""
     if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute(f"ALTER TABLE {schema_editor.quote_name(table)} SET (fillfactor = {percent})")
+
+
+def vacuum_at(schema_editor: Any, table: str, share: float) -> None:
+    """Has PostgreSQL clean up a table when this share of its rows is dead, where it waits for a fifth by default."""
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute(
+            f"ALTER TABLE {schema_editor.quote_name(table)} SET (autovacuum_vacuum_scale_factor = {share},"
+            " autovacuum_vacuum_threshold = 500)"
+        )

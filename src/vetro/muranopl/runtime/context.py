@@ -18,6 +18,13 @@ def calling_context(fallback: Any) -> Any:
     return fallback
 
 
+def let_go(local: Any) -> None:
+    """Empties what ``frame.f_locals`` gave: before Python 3.13 a copy that would live as long as the frame, and keep what
+    the method lets go of; since then the variables themselves, of which there is no copy."""
+    if isinstance(local, dict):
+        local.clear()
+
+
 def calling_object() -> Any:
     """The object whose MuranoPL method (directly or through library code) calls native code; None in static methods."""
     frame: FrameType | None = sys._getframe(1)
@@ -25,7 +32,7 @@ def calling_object() -> Any:
         if "__murano__" in frame.f_globals:
             local = frame.f_locals
             found = local.get("self")
-            local.clear()  # a copy that would live as long as the frame, and keep what the method lets go of
+            let_go(local)
             if found is not None:
                 return getattr(found, "_object", found)
         frame = frame.f_back

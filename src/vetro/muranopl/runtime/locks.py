@@ -14,6 +14,7 @@ from typing import Any
 
 from vetro.muranopl.errors import InvalidOperation
 from vetro.muranopl.runtime.branches import Branch
+from vetro.muranopl.runtime.context import let_go
 from vetro.yaql.values import check_depth
 
 #: Local of methods whose lock depends on arguments: their values when the method was entered.
@@ -200,7 +201,7 @@ def _held_in(frame: Any) -> Any:
         return None
     local = frame.f_locals
     receiver, saved = local.get("self"), local.get(SAVED)
-    local.clear()  # a copy that would live as long as the frame, and keep what the method lets go of
+    let_go(local)
     if key.args and saved is None:
         return None  # the method is still looking at its arguments
     return lock_of(receiver, key, saved)

@@ -120,7 +120,7 @@ def bitwise_xor(left: int, right: int) -> int:
 @function("bitwiseNot", params=(Param("arg", Type.INT),))
 def bitwise_not(arg: int) -> int:
     """All bits inverted."""
-    return ~arg
+    return -1 - arg  # ~arg, which Python no longer wants for true and false
 
 
 _VALUE = Param("value", Type.INT)
