@@ -19,8 +19,8 @@ def calling_context(fallback: Any) -> Any:
 
 
 def let_go(local: Any) -> None:
-    """Empties what ``frame.f_locals`` gave: before Python 3.13 a copy that would live as long as the frame, and keep what
-    the method lets go of; since then the variables themselves, of which there is no copy."""
+    """Empties what ``frame.f_locals`` gave: before Python 3.13 a copy that would live as long as the frame, and keep
+    what the method lets go of; since then the variables themselves, of which there is no copy."""
     if isinstance(local, dict):
         local.clear()
 
