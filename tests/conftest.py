@@ -1,6 +1,7 @@
 """Settings of all tests: the same examples in every run, and no time limit on a single example on a busy machine.
 
 Tests of real servers need root. Without it they are left out, and the last lines of script/test list them as not run.
+What else a machine lacks is asked for by `tests.support.needs`.
 Campaigns (tests marked so) take minutes each and run with VETRO_TEST_ALL=1 only, which `script/test --all` sets.
 VETRO_TEST_PART=2/6 keeps to every sixth file, the second one first: parts run on several machines, or one a night.
 A run on PostgreSQL (`script/with-postgresql`) keeps to tests that are marked ``database``, unless VETRO_TEST_ALL=1.

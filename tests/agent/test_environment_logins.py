@@ -158,7 +158,7 @@ def test_an_agent_that_never_comes_is_told_with_what_nova_shows(
     status: int,
     words: str,
 ) -> None:
-    deadlines = "vetro.engine.host.call_deadlines."
+    deadlines = "vetro.engine.host.agent_watch."
     monkeypatch.setattr(deadlines + "GLANCE", 0.05)
     monkeypatch.setattr(deadlines + "WAITS", 0.1)
     made = Deployed(server(), settings=spec.engine_settings(config, OWNER.environment))

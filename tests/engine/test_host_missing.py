@@ -55,7 +55,7 @@ class Task:
 
 @pytest.fixture
 def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Task]:
-    monkeypatch.setattr("vetro.engine.host.call_deadlines.GLANCE", 0.02)
+    monkeypatch.setattr("vetro.engine.host.agent_watch.GLANCE", 0.02)
     made = Task(World(tmp_path))
     yield made
     made.host.close()
@@ -91,7 +91,7 @@ def test_a_call_that_may_end_keeps_the_others_waiting(task: Task) -> None:
 
 
 def test_making_the_server_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vetro.engine.host.call_deadlines.GLANCE", 0.02)
+    monkeypatch.setattr("vetro.engine.host.agent_watch.GLANCE", 0.02)
     task = Task(World(tmp_path, table={"servers": [{"failure": "no room"}]}))
     task.push("1")
     assert "no room" in task.answer("1")["message"]

@@ -14,9 +14,9 @@ import pytest
 from tests.clouds.stacks.world import OWNER, World, hot
 from vetro.clouds.interface import CloudError, Owner
 from vetro.clouds.messages import Message
+from vetro.engine.host.agent_watch import STILL, Unwatched
 from vetro.engine.host.agents import Agents
 from vetro.engine.host.answer import Request
-from vetro.engine.host.call_deadlines import STILL, Unwatched
 
 ARGS = {"queue": "q", "listener": "-execution-results-x", "id": "1", "plan": {"Name": "p"}}
 QUEUE = "eenv1-hone"
@@ -50,7 +50,7 @@ class Silence:
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., object]]:
     monkeypatch.setattr("vetro.engine.host.agents._LOOK", 0.01)
-    monkeypatch.setattr("vetro.engine.host.call_deadlines.GLANCE", 0.01)
+    monkeypatch.setattr("vetro.engine.host.agent_watch.GLANCE", 0.01)
     made: list[Agents] = []
 
     def run(why_silent: Callable[[str], str | None], timeout: float, **more: Callable[..., object]) -> object:
@@ -139,7 +139,7 @@ def _broken(queue: str, lines: int) -> tuple[str, str]:
 def test_an_agent_that_never_comes_is_told_with_the_console_of_its_server(
     monkeypatch: pytest.MonkeyPatch, console: Callable[[str, int], tuple[str, str]], whose: str, ends: str
 ) -> None:
-    deadlines = "vetro.engine.host.call_deadlines."
+    deadlines = "vetro.engine.host.agent_watch."
     monkeypatch.setattr(deadlines + "GLANCE", 0.01)
     monkeypatch.setattr(deadlines + "WAITS", 0.03)
     servers = Unwatched()
@@ -171,7 +171,7 @@ def test_who_waits_long_for_news_of_a_server_keeps_nobody_else_waiting(
     monkeypatch: pytest.MonkeyPatch, call: Callable[..., object]
 ) -> None:
     """A cloud may take minutes to say that it is away; calls end at their time."""
-    monkeypatch.setattr("vetro.engine.host.call_deadlines.WAITS", 0.0)
+    monkeypatch.setattr("vetro.engine.host.agent_watch.WAITS", 0.0)
     asked, over = threading.Event(), threading.Event()
 
     def connected(queue: str) -> bool:

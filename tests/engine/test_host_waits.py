@@ -145,8 +145,8 @@ def test_operations_on_a_stack_that_others_hold_and_those_in_line(slow: tuple[Ef
 def test_an_agent_that_never_came_is_told_as_that_until_it_comes(
     slow: tuple[EffectsHost, Slow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vetro.engine.host.call_deadlines.GLANCE", 0.02)
-    monkeypatch.setattr("vetro.engine.host.call_deadlines.WAITS", 0.0)
+    monkeypatch.setattr("vetro.engine.host.agent_watch.GLANCE", 0.02)
+    monkeypatch.setattr("vetro.engine.host.agent_watch.WAITS", 0.0)
     there = threading.Event()
     monkeypatch.setattr(SlowChannel, "connected", lambda self, queue: there.is_set())
     host, _ = slow
@@ -208,7 +208,7 @@ def test_servers_that_boot_and_stacks_that_are_held(world: World, monkeypatch: p
 
 
 def test_signals_and_other_resources(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vetro.clouds.stacks.types.waits._LOOK", 0.01)
+    monkeypatch.setattr("vetro.clouds.stacks.types.wait_conditions._LOOK", 0.01)
     monkeypatch.setattr(type(world.driver), "executes", True)
     monkeypatch.setattr(world.driver, "signals", lambda handle, servers: [])
     resources = {

@@ -1,4 +1,4 @@
-"""Runs one task: zygote, task process, effects host, worker, journal, replay, checkpoints.
+"""Runs one task: zygote, task process, effects host, worker, journal, replay, checkpoints; how it ended (`failure`).
 
 How they play together: docs/internals.md, "A task".
 """

@@ -1,4 +1,4 @@
-"""How the end of a run is told: errors as plain data, with their place in the package and the calls that led there."""
+"""`describe`: how a run failed, as plain data for people: message, hint, place in the package, calls that led there."""
 
 from __future__ import annotations
 

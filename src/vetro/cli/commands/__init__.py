@@ -1,1 +1,1 @@
-"""The commands of `vetro`, a module each; `vetro.cli.main` loads one when it is called."""
+"""The commands of `vetro`, a module each, loaded when called. What they do to environments is in `cli.environments`."""

@@ -8,7 +8,7 @@ from typing import Any
 from vetro.cli import output as out
 from vetro.cli.forms.terminal import LITERAL, TerminalIO, entered
 from vetro.cli.plaindata import json_text
-from vetro.forms import passwords
+from vetro.forms import password_generator
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field, ranked
 from vetro.forms.validation import limits_in_words
@@ -100,7 +100,7 @@ def ask_yes(io: TerminalIO, label: str, field: Field, default: bool) -> Any:
 
 def ask_secret(io: TerminalIO, label: str, field: Field) -> Any:
     """A secret, typed twice, or made up and shown this once."""
-    makes = passwords.can_be_made(field)
+    makes = password_generator.can_be_made(field)
     shown = ["set; Enter keeps it"] if field.answered else []
     shown += [f"{MAKE} makes one up"] if makes else []
     while True:
@@ -110,7 +110,7 @@ def ask_secret(io: TerminalIO, label: str, field: Field) -> Any:
         if text == "":
             return KEPT
         if makes and text.strip() == MAKE:
-            made = next(passwords.candidates(field), None)
+            made = next(password_generator.candidates(field), None)
             if made is None:
                 io.say("  No password could be made by its rules. Type one.")
                 continue

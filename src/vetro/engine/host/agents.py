@@ -2,7 +2,8 @@
 
 A plan carries its id, so it may be sent again: channels and agents drop doubles. The agent's answer stays in its queue
 until the worker says that it is in the journal; only then it is acknowledged. However many calls wait, they need one
-thread that sends, one that looks at the clock, and one for each queue on which answers come.
+thread that sends, one that looks at the clock, and one for each queue on which answers come. `agent_watch` looks after
+those that wait: time that is over, agents that do not come, servers that ended.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from vetro.clouds.messages import Channel, Message
+from vetro.engine.host.agent_watch import AgentWatch, Call, Done, Servers, Unwatched
 from vetro.engine.host.answer import Abandoned, BadRequest, Handler, Request
-from vetro.engine.host.call_deadlines import Call, Done, Servers, Unwatched, Watch
 from vetro.engine.host.outbox import Outbox
 from vetro.engine.host.script_output import ScriptOutput, is_piece
 from vetro.library.broker_names import answers_exchange
@@ -83,7 +84,7 @@ class Agents:
         self._foreign: dict[str, list[str]] = {}
         #: Only channels that give a message to one receiver can take it back.
         self._return: Callable[[str, str], bool] | None = getattr(channel, "give_back", None)
-        self._watch = Watch(servers or Unwatched(), self._ended)
+        self._watch = AgentWatch(servers or Unwatched(), self._ended)
         self._channel = channel
         #: A channel that several environments share says how queues of this one are called.
         self._prefix = str(getattr(channel, "results", RESULTS))

@@ -17,9 +17,9 @@ from typing import Any, Protocol, runtime_checkable
 from vetro.clouds.interface import Cloud, Owner, ShowsAgents, ShowsWaits
 from vetro.clouds.messages import Channel
 from vetro.engine.effect_kinds import Answer, answer_of
+from vetro.engine.host.agent_watch import Unwatched
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request, describe
-from vetro.engine.host.call_deadlines import Unwatched
 from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.simple_effects import Small
@@ -209,7 +209,7 @@ class EffectsHost:
         self.cloud.close()
 
     def turn(self) -> int | None:
-        """See `call_deadlines.Servers.turn`: the task may make servers unless it only waits for agents."""
+        """See `agent_watch.Servers.turn`: the task may make servers unless it only waits for agents."""
         with self._lock:
             waits = all(request.kind in self._starters for request in self._open.values())
             return self._turns if waits else None

@@ -1,4 +1,7 @@
-"""How tokens and links end before their time: with the one that they were made with, a role, a password, an account."""
+"""How tokens and links end before their time: with the one that they were made with, a role, a password, an account.
+
+Web sessions end by themselves: they bear a mark of the password (`web_sessions.mark_of`) and read roles each time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`remove`: takes an environment away. What belongs to a large one goes in steps, so that others get to the database.
+"""`remove`: drops the rows of an environment whose deletion `deploy.delete` has decided. Those of a large one go in
+steps, so that others get to the database.
 
 The environment itself goes with the transaction of the caller; from then on nothing leads to its rows. Those of a
 killed process, or of a database that failed, are found by the sweep (`drop_leftovers`).

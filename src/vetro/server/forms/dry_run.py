@@ -24,7 +24,7 @@ from vetro.model.copies import Classes
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
-from vetro.server.environments import addresses, fixed_properties
+from vetro.server.environments import fixed_properties, reachable_addresses
 from vetro.server.forms import form_session
 from vetro.server.forms.views import FormView
 from vetro.server.setup import config
@@ -129,7 +129,7 @@ def _addresses(made: Sequence[Mapping[str, Any]], classes: Classes) -> list[tupl
     found: dict[str, str] = {}
     for item in made:
         properties = ((told["name"], told["new"]) for told in item["properties"])
-        for _, text in addresses.of_properties(item["type"], properties, classes):
+        for _, text in reachable_addresses.of_properties(item["type"], properties, classes):
             found.setdefault(text, item["name"] or item["id"])
     return [(name, text) for text, name in found.items()][:_NAMED]
 

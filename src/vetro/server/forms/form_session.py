@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from vetro.diagnostics import Diagnostic, Text
-from vetro.forms import passwords
+from vetro.forms import password_generator
 from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.forms.model import Choice, Field, Form, Page
 from vetro.forms.placement import field_at
@@ -374,9 +374,9 @@ def password(caller: Caller, id: str, path: str, *, page: int | None = None, bui
     due = form.form_session.page(form.work) if page is None else page
     shown = form_of_builder(form, builder).pages[0] if builder else form.form_session.form(form.work, page).pages[due]
     field = field_at(shown, path)
-    if field is None or not passwords.can_be_made(field):
+    if field is None or not password_generator.can_be_made(field):
         raise NotFound(Text("There is no field '{path}' for a password on this page.", path=path[:255]))
-    for text in islice(passwords.candidates(field), _PASSWORDS):
+    for text in islice(password_generator.candidates(field), _PASSWORDS):
         if not isinstance(form.form_session, DefinitionFormSession):
             return text
         # The author's own rules are expressions, which only the definition can tell.

@@ -1,1 +1,1 @@
-"""What people do at the servers of an environment: see which there are, and read what these said."""
+"""What people do at the servers of an environment: see which there are, read what these said, run commands in them."""

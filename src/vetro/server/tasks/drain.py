@@ -1,4 +1,7 @@
-"""Looking at the workers of an installation, and asking them to end when their tasks have ended (`vetro worker`)."""
+"""Looking at the workers of an installation, and asking them to end when their tasks have ended (`vetro worker`).
+
+A worker reads it with its next beat (`members.beat`).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """`Prober`: asks a task process what only code of packages can say: commands on servers, methods of authors.
 
+`vetro.engine.task.health_checks` calls those; `vetro.engine.watching.questions` says when.
+
 Nothing of it is a task of the service: it has no row, waits in no queue and stands before nobody, counts for no quota,
 and leaves no state. The process is behind the walls of tasks; of the world it has agents, and networks to read. What a
 task of the environment wants comes first: what is asked meanwhile is given up, and its host takes no answer of an agent

@@ -16,10 +16,10 @@ from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, label_of, type_of
 from vetro.server.cache import RecentCache
 from vetro.server.caller import Caller
-from vetro.server.environments import addresses, queries
-from vetro.server.environments.addresses import Address
+from vetro.server.environments import queries, reachable_addresses
 from vetro.server.environments.power_steps import machines
 from vetro.server.environments.queries import ListedEnvironment
+from vetro.server.environments.reachable_addresses import Address
 from vetro.server.errors import ServiceError
 from vetro.server.watch import drift
 from vetro.server.watch.models import Inventory
@@ -76,7 +76,7 @@ def _look(caller: Caller, row: ListedEnvironment) -> Summary:
     except ServiceError:  # it is gone
         return _EMPTY
     try:
-        told = tuple(addresses.of_found(caller, whole)[:SHOWN])
+        told = tuple(reachable_addresses.of_found(caller, whole)[:SHOWN])
     except ServiceError:  # its packages cannot be read now: its own page says so
         told = ()
     named = tuple((class_name(type_of(item)), label_of(item)[:255]) for item in items[:ICONS])

@@ -19,9 +19,9 @@ from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.environments import offers, queries, search, simulation
-from vetro.server.environments.addresses import Address
 from vetro.server.environments.models import Environment, Session
 from vetro.server.environments.queries import ListedEnvironment
+from vetro.server.environments.reachable_addresses import Address
 from vetro.server.forms import drafts as forms
 from vetro.server.tasks.models import Task
 from vetro.server.watch import queries as watch

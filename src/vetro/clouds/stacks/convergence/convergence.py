@@ -1,4 +1,4 @@
-"""One run that brings a stack to its wanted state."""
+"""One run that brings a stack to its wanted state: what is kept, changed, replaced (`_usable`) or made, and when."""
 
 from __future__ import annotations
 

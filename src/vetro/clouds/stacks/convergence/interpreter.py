@@ -1,4 +1,4 @@
-"""Brings stacks to their wanted state: what is new is made, what differs is changed or replaced, the rest removed.
+"""Stacks that are worked on, in memory: read, checked, and handed to `convergence` and `removal`, which do the work.
 
 The order follows from who needs whom; independent resources are worked on beside each other. Every step is noted in
 the database before and after it is done, so that whoever comes after a death goes on where it ended.

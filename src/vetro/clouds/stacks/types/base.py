@@ -1,4 +1,4 @@
-"""What a resource type is: its properties and attributes, and how its resources are made, changed and removed.
+"""What a resource type is: its properties, its attributes, how its resources are made, changed, replaced and removed.
 
 Handlers are convergent: a process may be killed between a handler's work and the note that it was done, so doing it
 again with the same id must lead to the same state.

@@ -17,7 +17,7 @@ from vetro.clouds.stacks.types import (
     security,
     server,
     volumes,
-    waits,
+    wait_conditions,
 )
 from vetro.clouds.stacks.types.base import ResourceType
 from vetro.clouds.stacks.types.group import ResourceGroup, TemplateResource
@@ -57,12 +57,12 @@ TYPES: Mapping[str, ResourceType] = {
     "OS::Heat::StructuredDeployment": config.StructuredDeployment(),
     "OS::Heat::CloudConfig": config.CloudConfig(),
     "OS::Heat::MultipartMime": config.MultipartMime(),
-    "OS::Heat::WaitCondition": waits.WaitCondition(),
-    "OS::Heat::WaitConditionHandle": waits.WaitConditionHandle(),
+    "OS::Heat::WaitCondition": wait_conditions.WaitCondition(),
+    "OS::Heat::WaitConditionHandle": wait_conditions.WaitConditionHandle(),
     "OS::Heat::RandomString": general.RandomString(),
     "OS::Heat::Value": general.Value(),
     "OS::Heat::None": general.Nothing(),
-    "OS::Heat::TestResource": waits.TestResource(),
+    "OS::Heat::TestResource": wait_conditions.TestResource(),
     "OS::Heat::ResourceGroup": ResourceGroup(),
 }
 

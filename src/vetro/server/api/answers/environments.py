@@ -16,13 +16,13 @@ from vetro.server.api.paging import cursor as cursor_of
 from vetro.server.api.paging import page, part, place
 from vetro.server.caller import Caller
 from vetro.server.environments import (
-    addresses,
     deploy,
     exports,
     lookup,
     offers,
     power,
     queries,
+    reachable_addresses,
     realize,
     service,
     simulation,
@@ -153,7 +153,7 @@ def show_drift(caller: Caller, environment_id: str) -> dict[str, Any]:
 
 def list_addresses(caller: Caller, environment_id: str) -> dict[str, Any]:
     """Where what is deployed in an environment can be reached. Of a simulated one nothing can be opened."""
-    simulated, found = addresses.of_environment(caller, lookup.environment(caller, environment_id))
+    simulated, found = reachable_addresses.of_environment(caller, lookup.environment(caller, environment_id))
     items = [{**asdict(one), "url": None if simulated else one.url or None} for one in found]
     return {"simulated": simulated, "items": items}
 

@@ -78,7 +78,7 @@ class TaskShown(TaskRow):
     result: Any = Field(
         None, description="What it returned; of a plan, the plan. Of an action with rule `execute_action` only."
     )
-    error: Any = Field(None, description="How it failed: {kind, code, message, hint, names, position, frames}.")
+    error: Any = Field(None, description="How it failed: {kind, code, message, hint, names, position, frames, output}.")
     waiting: str | None = Field(None, description="The texts of `waits` in one line.")
     waits: list[Wait] = Field([], description="What it waits for, the longest first; nothing while it is at work.")
     decisions: list[Decision] = Field([], description="What `resolve` is to say, while the state is needs_person.")

@@ -25,8 +25,8 @@ from vetro.server.environments import (
     templates,
 )
 from vetro.server.environments import description as changing
-from vetro.server.environments.addresses import of_component
 from vetro.server.environments.models import Session
+from vetro.server.environments.reachable_addresses import of_component
 from vetro.server.errors import ServiceError
 from vetro.server.ids import new_id
 from vetro.server.tasks.models import Report, Task

@@ -15,10 +15,10 @@ from vetro.model.secrets import masked
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
-from vetro.server.environments import addresses, deployments, lookup, queries, realize, simulation
 from vetro.server.environments import deploy as deploy_rules
-from vetro.server.environments.addresses import Address
+from vetro.server.environments import deployments, lookup, queries, reachable_addresses, realize, simulation
 from vetro.server.environments.models import Environment, State
+from vetro.server.environments.reachable_addresses import Address
 from vetro.server.errors import Invalid, ServiceError
 from vetro.server.language import translated
 from vetro.server.procedures import service as procedures
@@ -234,7 +234,7 @@ def _took(row: Task) -> float | None:
 def _reached(caller: Caller, environment: str) -> list[Address]:
     """Where a browser finds what was deployed."""
     try:
-        return [one for one in addresses.of_environment(caller, environment)[1] if one.url][:_OPENED]
+        return [one for one in reachable_addresses.of_environment(caller, environment)[1] if one.url][:_OPENED]
     except ServiceError:  # its packages cannot be read now: its own page says so
         return []
 

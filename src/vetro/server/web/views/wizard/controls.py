@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from vetro.forms import entry
 from vetro.forms.fill import ENTRIES as ENTRIES_SECTION
 from vetro.forms.model import Choice, Field, Page, Picker, Section, ranked
-from vetro.forms.passwords import can_be_made
+from vetro.forms.password_generator import can_be_made
 from vetro.model.header import header_of, label_of, label_of_type
 from vetro.model.paths import pointer
 from vetro.server.language import translated

@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 
 from vetro.forms.model import Field
-from vetro.forms.passwords import can_be_made, candidates
+from vetro.forms.password_generator import can_be_made, candidates
 from vetro.forms.validation import evaluate
 from vetro.forms.vocabulary import checks_of, patterns_of
 

@@ -1,4 +1,4 @@
-"""`Watch`: calls of agents that wait: ends them when their time is over, or when it is certain that nobody answers, and
+"""`AgentWatch`: calls of agents that wait. It ends them when their time is over, or certainly nobody answers, and it
 tells those who watch when a server was made and its agent does not come."""
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Call:
     over: bool = False
 
 
-class Watch:
+class AgentWatch:
     """Looks at calls from a thread of its own, which runs while there are any.
 
     ``ended(call, answer, error)`` is called on it, without a lock held.

@@ -1,4 +1,7 @@
-"""Types that wait: a stack goes on when servers said so, or after some seconds."""
+"""Types that wait: a stack goes on when servers said so, or after some seconds.
+
+Servers say so with `vetro.clouds.guest.signal_command`; drivers read it (`signals` in `vetro.clouds.guest.commands`).
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.server.tasks import shop
 from tests.server.web.conftest import signed_in
 from vetro.model.copies import Declared
 from vetro.server import setup
-from vetro.server.environments import addresses
+from vetro.server.environments import reachable_addresses
 from vetro.server.environments.models import Environment
 
 SHOP = """\
@@ -45,7 +45,7 @@ Methods:
      "[2001:db8::1]:443"],
 )  # fmt: skip
 def test_addresses(text: str) -> None:
-    assert addresses.is_address(text)
+    assert reachable_addresses.is_address(text)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_addresses(text: str) -> None:
      "192.0.2.7:", "192.0.2.7:70000", "192.0.2.7:٣", "http://a/\n", "http://a/" + "x" * 2000, "10.0.0.0/24"],
 )  # fmt: skip
 def test_other_texts(text: str) -> None:
-    assert not addresses.is_address(text)
+    assert not reachable_addresses.is_address(text)
 
 
 def test_only_what_classes_declare_as_out_is_told_pages_first() -> None:
@@ -73,7 +73,7 @@ def test_only_what_classes_declare_as_out_is_told_pages_first() -> None:
         "both": "http://three.example/",
         "undeclared": "http://four.example/",
     }
-    found = addresses.of_component(app, lambda type: classes.get(type, {}))
+    found = reachable_addresses.of_component(app, lambda type: classes.get(type, {}))
     assert [(one.component, one.object_id, one.property, one.text, one.url) for one in found] == [
         ("web", "a", "url", "http://one.example/", "http://one.example/"),
         ("web", "v", "ipAddresses", "192.0.2.7", ""),
