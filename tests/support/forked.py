@@ -65,8 +65,8 @@ def _asked(order: dict[str, Any], timeout: float) -> int:
     global _server
     if _server is None:
         own = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        _server = subprocess.Popen([sys.executable, "-m", __name__], cwd=ROOT, env=own, text=True, **pipes)
+        argv, pipe = [sys.executable, "-m", __name__], subprocess.PIPE
+        _server = subprocess.Popen(argv, cwd=ROOT, env=own, text=True, stdin=pipe, stdout=pipe)
     assert _server.stdin is not None and _server.stdout is not None
     late = threading.Timer(timeout, _server.kill)
     late.start()
