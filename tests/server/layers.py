@@ -102,7 +102,8 @@ class Layers:
 
     def _write(self, layer: Layer) -> None:
         atomic = transaction.atomic()
-        atomic._from_testcase = True  # what asks for the outermost transaction gets it, as in each test  # type: ignore[attr-defined]
+        # What asks for the outermost transaction gets it, as in each test.
+        atomic._from_testcase = True  # type: ignore[attr-defined]
         atomic.__enter__()
         people = self._people()
         one = _Open(layer, atomic, people, None)
