@@ -95,6 +95,22 @@ LONG = (
 )
 
 
+#: What pytest-django begins each test with, for marks, settings and classes that no test here has: half of what pytest
+#: itself takes for a test.
+IDLE = frozenset(
+    {
+        "_dj_autoclear_mailbox",
+        "_django_clear_site_cache",
+        "_django_isolate_apps",
+        "_django_set_urlconf",
+        "_django_setup_unittest",
+        "_fail_for_invalid_template_variable",
+        "_live_server_helper",
+        "_template_string_if_invalid_marker",
+    }
+)
+
+
 @pytest.hookimpl(wrapper=True)  # around that of pytest-xdist, which reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Leaves out what does not run here, says what stays together, and puts long tests first."""
@@ -111,6 +127,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
+    for names in {id(names): names for item in items if (names := getattr(item, "fixturenames", None))}.values():
+        names[:] = [name for name in names if name not in IDLE]
     if hasattr(config, "workerinput"):  # one of several processes
         for item in items:
             if item.get_closest_marker("xdist_group") is None:

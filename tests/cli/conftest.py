@@ -122,13 +122,14 @@ def remote(installation: Any, here: Path) -> Any:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, and an environment that says nothing about colours.
 
-    What commands keep for later ones (compiled packages, the template of a workspace) is kept for all tests.
+    What commands keep for later ones (compiled packages, the template of a workspace) is kept for all tests, in all
+    processes of the run.
     """
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("VETRO_CACHE", str(tmp_path_factory.getbasetemp() / "vetro-cache"))
+    monkeypatch.setenv("VETRO_CACHE", str(Path(os.environ["TESTS_FOLDER"], "commands")))
     for name in ("NO_COLOR", "FORCE_COLOR", "VETRO_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
