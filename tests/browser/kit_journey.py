@@ -68,7 +68,7 @@ def arrive(page: Any, link: str, name: str) -> None:
     with step(page, "import"):
         page.goto("/app/catalog/")
         expect(page.get_by_role("heading", name="The catalog is empty")).to_be_visible()
-        click(page, "button", "Import the examples")
+        page.get_by_role("button", name="Import the examples").click(timeout=_LONG)
         expect(page.locator("#notices")).to_contain_text("imported", timeout=_LONG)
         reloaded(page)
         expect(page.locator(".tile").first).to_be_visible()

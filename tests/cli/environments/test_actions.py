@@ -95,6 +95,14 @@ def tell(*more: str) -> list[str]:
     return ["action", "e", "tell", "--arg", "text=fine", *more]
 
 
+def test_without_a_method_the_actions_are_listed(safe: Place) -> None:
+    lines = [line.split() for line in safe.ok("action", "e").stdout.splitlines()]
+    assert lines[0] == ["application", "action", "title"]
+    assert ["safe", "tell"] in [line[:2] for line in lines] and "deploy" not in [line[1] for line in lines]
+    assert {row["name"] for row in safe.data("action", "e")} >= {"tell"}
+    assert "has no actions" in safe.ok("action", "e", "--app", "nothing").stderr
+
+
 def test_texts_come_from_files_and_standard_input(safe: Place) -> None:
     (safe.folder / "letter").write_text("Dear all: [x,\n\nyours\n", encoding="utf-8")
     (safe.folder / "raw").write_bytes(BINARY)

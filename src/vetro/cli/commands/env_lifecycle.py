@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from vetro.cli import output as out
 from vetro.cli.arguments import content_of, named_values, read_data, secret_option
@@ -106,7 +107,7 @@ def realize_command(name: str, driver: str, workspace: str | None, **options: An
 
 @click.command("action")
 @click.argument("name", shell_complete=environments)
-@click.argument("method")
+@click.argument("method", required=False)
 @click.option("--app", metavar="NAME", help="Application (name or id) when there are several; any object id.")
 @click.option(
     "--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Argument: YAML, or @FILE: its text. Repeatable."
@@ -132,7 +133,7 @@ def realize_command(name: str, driver: str, workspace: str | None, **options: An
 @run_options
 def action_command(
     name: str,
-    method: str,
+    method: str | None,
     app: str | None,
     pairs: tuple[str, ...],
     files: tuple[str, ...],
@@ -144,18 +145,25 @@ def action_command(
     workspace: str | None,
     **options: Any,
 ) -> None:
-    """Run a public method of an application; its result goes to standard output.
+    """Run a public method of an application; its result goes to standard output. Without METHOD: list what there is.
 
     What stands on a command line can be read by everybody on the machine: give passwords with --secret, or in a file.
 
     \b
     Examples:
+      vetro action shop
       vetro action shop restart
       vetro action shop backup --app db --arg target=/srv --save backups/
       vetro action shop restore --file dump=backups/shop.sql.gz
       vetro action shop setPassword --secret password
       pass shop | vetro action shop setPassword --arg password=@-
     """
+    if method is None:
+        if click.get_current_context().get_parameter_source("output") is ParameterSource.DEFAULT:
+            output = "table"  # what an action returns is no table
+        with out.explained(), server(workspace) as client:
+            actions.listing(client, name, app, output)
+        return
     args = {**named_values(pairs, "--arg", secrets), **_files(files)}
     if answers is not None:
         data = read_data(answers)

@@ -13,6 +13,7 @@ from vetro.cli.client.requests import Client
 from vetro.cli.environments.models import names_in, newest
 from vetro.cli.environments.tasks import NotThere, finish
 from vetro.cli.plaindata import write_private
+from vetro.model.environment import ENVIRONMENT
 from vetro.model.files import as_file, file_in
 from vetro.yaql.didyoumean import suggest
 
@@ -35,11 +36,7 @@ def action(
     environment = find.environment(client, name)
     if is_local(client):
         client.require_free(environment["id"])
-    known = list(client.items(f"/environments/{environment['id']}/actions"))
-    names = {row["object_id"]: row["object_name"] for row in known}
-    if not all(names.values()):
-        # Those without a name of their own go by what 'vetro env show' calls them.
-        names = {**names_in(newest(client, environment)), **{key: name for key, name in names.items() if name}}
+    known, names = _known(client, environment)
     about = "class" if client.local else "object_id"
     chosen = chosen_action(known, names, method, app, environment["name"], about)
     task = _asked(client, environment["id"], chosen) if ask and not client.local else None
@@ -52,6 +49,41 @@ def action(
     if (found := file_in(ended["result"])) is not None:
         out.note(f"the result is the file '{found[0]}' of {out.plural(len(found[2]), 'byte')}: --save PATH keeps it")
     out.print_data(ended["result"], output)
+
+
+def _known(client: Client, environment: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The actions of an environment, and the names of their objects by id."""
+    known = list(client.items(f"/environments/{environment['id']}/actions"))
+    names = {row["object_id"]: row["object_name"] for row in known}
+    if not all(names.values()):
+        # Those without a name of their own go by what 'vetro env show' calls them.
+        names = {**names_in(newest(client, environment)), **{key: name for key, name in names.items() if name}}
+    return known, names
+
+
+def listing(client: Client, name: str, app: str | None, output: str) -> None:
+    """`vetro env action NAME`: the actions that there are, of one application where it is named."""
+    environment = find.environment(client, name)
+    known, names = _known(client, environment)
+    called = {row["object_id"]: names.get(row["object_id"]) or row["class"] for row in known}
+    # What deploys it is no action of an application: 'vetro deploy' does that.
+    known = [row for row in known if row["class"] != ENVIRONMENT]
+    rows = [row for row in known if app in (None, row["object_id"], called[row["object_id"]], row["class"])]
+    if output != "table":
+        out.print_data([{**row, "object_name": called[row["object_id"]]} for row in rows], output)
+    elif rows:
+        listed = [
+            (
+                called[row["object_id"]],
+                row["name"],
+                row["title"] if row["title"] != row["name"] else "",
+                "" if row["enabled"] else "switched off",
+            )
+            for row in rows
+        ]
+        out.print_table(("application", "action", "title", ""), listed)
+    else:
+        out.note(f"environment '{environment['name']}' has no actions; it has some once it is deployed")
 
 
 def _asked(client: Client, environment: str, action: Mapping[str, Any]) -> dict[str, Any] | None:

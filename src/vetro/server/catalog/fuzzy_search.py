@@ -18,7 +18,7 @@ from vetro.server.caller import Caller
 from vetro.server.catalog import spelling, trigrams
 from vetro.server.catalog.filters import Conditions, Filters, bounded
 from vetro.server.catalog.paging import join, select
-from vetro.server.catalog.search import FEW_FILTERED, INDEXES, ORDERS, SMALL
+from vetro.server.catalog.search import INDEXES, ORDERS, SMALL
 from vetro.server.catalog.search_query import Query
 from vetro.server.catalog.search_terms import Term, terms_of
 from vetro.server.queries import on_sqlite
@@ -28,6 +28,9 @@ MOST: Final = 240
 #: Where a term may be, with what the place adds to the rank: at the beginning of a word, within one.
 _PLACES: Final = {"name": (1, 2), "tags": (3, 5), "categories": (3, 5), "fqn": (5, 6), "classes": (6, 7),
                   "description": (7, 8), "author": (8, 9)}  # fmt: skip
+#: Packages with all words that are ranked, each by all its texts: with twice as many the dearest searches took twice as
+#: long.
+_RANKED: Final = 3000
 #: Names with all words that are ranked; of more the first ones of the list are soon found.
 _NAMED: Final = 400
 #: What it costs a package that it has not all the words beside each other in its name.
@@ -113,11 +116,11 @@ class _Lookup:
         if self.small:
             return bounded("catalog_packagetext t", _anywhere(term), SMALL)
         if not trigrams.leads_all_of(term.texts):
-            return FEW_FILTERED + 1
+            return _RANKED + 1
         return self._bounded([term])
 
     def _bounded(self, terms: Sequence[Term], field: str = "") -> int:
-        return trigrams.count_all_of([term.texts for term in terms], FEW_FILTERED, field)
+        return trigrams.count_all_of([term.texts for term in terms], _RANKED, field)
 
     def rows(self, terms: Sequence[Term]) -> list[tuple[Any, ...]]:
         """The packages that have all terms, the best first."""
@@ -125,7 +128,7 @@ class _Lookup:
         others = [term for term in terms if term not in leading]
         if self.small:
             return self._ranked(terms, Conditions(), others)
-        if leading and self._bounded(leading) <= FEW_FILTERED:
+        if leading and self._bounded(leading) <= _RANKED:
             return self._ranked(terms, _together(leading), others)
         if self.query.order_by:
             return self._walk(terms, self.query.limit, Conditions())
@@ -157,7 +160,7 @@ class _Lookup:
         for term in terms:
             text, params = trigrams.either(["name"], term.texts, trigrams.has)
             named.add(text.replace("t.name", "p.sort_name"), *params)
-        found = self._bounded(leading, "name") if leading else FEW_FILTERED + 1
+        found = self._bounded(leading, "name") if leading else _RANKED + 1
         if found > _NAMED:
             rows = self._walk([], self.query.limit, named)
         else:
