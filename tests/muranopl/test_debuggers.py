@@ -122,6 +122,7 @@ def test_pdb_steps_into_a_method(package: Path) -> None:
     assert f"--Return--\n> {file}({line_of('Return: $y')})square()->0" in shown
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="pdb takes names of other files for names of modules")
 def test_pdb_needs_no_help_once_the_class_was_used(package: Path) -> None:
     file, line = f"{package}/Classes/Main.yaml", line_of("Return: $y")
     commands = ["b prog.py:6", "c", f"b {file}:{line}", "c", "p ('y', v_y)", "q"]

@@ -87,7 +87,8 @@ def line_of(text: str) -> int:
 
 def test_pdb_stops_on_lines_and_shows_variables(here: Path) -> None:
     place = f"t/Classes/Main.yaml:{line_of('$.add')}"
-    steps = ["-c", f"b {place}", "-c", "c", "-c", "p v_n, v_sum", "-c", "c", "-c", "p v_n, v_sum", "-c", "w"]
+    enable = ["-c", "import vetro.muranopl.tools.debugger as m; m.enable()"] if sys.version_info >= (3, 13) else []
+    steps = [*enable, "-c", f"b {place}", "-c", "c", "-c", "p v_n, v_sum", "-c", "c", "-c", "p v_n, v_sum", "-c", "w"]
     output = python(here, "-m", "pdb", *steps, "-c", "cl 1", "-c", "c", "run.py", "t")
     assert f"Breakpoint 1 at {here / 't/Classes/Main.yaml'}" in output
     assert "(1, 0)\n" in output and "(2, 1)\n" in output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc  # noqa: F401 - yaql 3.2 uses the submodule without importing it
 import functools
+import re
 import warnings
 from typing import Any
 
@@ -31,4 +32,5 @@ def oracle(expr: str, data: Any = None, dialect: str = "standard", **options: An
         try:
             return "ok", engine(expr).evaluate(data=data, context=context.create_child_context())
         except Exception as error:
-            return "error", type(error).__name__
+            # That of bad patterns has another name since Python 3.13.
+            return "error", "error" if isinstance(error, re.error) else type(error).__name__

@@ -11,7 +11,7 @@ from vetro.yaql import compile
 from vetro.yaql.context import Limits
 
 #: Classes of the published package or its host for which we raise a plain ValueError.
-_VALUE_ERRORS = {"error", "PatternError", "ParserError"}
+_VALUE_ERRORS = {"error", "ParserError"}
 
 
 def normal(value: Any, legacy: bool) -> Any:

@@ -331,13 +331,13 @@ def test_half_characters_are_matched() -> None:
 
 
 def test_bombs_end_in_time() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert value("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!' =~ '^(a+)+$'") is False
     assert value("('x' * 100000) =~ '(x+x+)+y'") is False
     for pattern in ("(?=(a+)+$)b", "^(?:a|a)*(?!b)c", r"(a*)*\1!b", "(?:(?:a*)*)*c(?=d)"):
         with pytest.raises(LimitExceeded, match="too many steps"):
             value(f"('a' * 2000 + '!') =~ '{pattern}'")
-    assert time.monotonic() - started < 40
+    assert time.process_time() - started < 40
 
 
 def test_work_is_charged() -> None:

@@ -1,7 +1,7 @@
 """pdb at home with MuranoPL: breakpoints in files of archives, and steps that skip the engine's own code.
 
-Breakpoints in the YAML files of a directory need nothing, nor do those in files of archives once their class was used
-under the debugger. For the rest pdb has to be told, at its prompt, in `.pdbrc` or on its command line::
+Before Python 3.13 breakpoints in the YAML files of a directory need nothing, nor do those in files of archives once their
+class was used under the debugger. For the rest pdb has to be told, at its prompt, in `.pdbrc` or on its command line::
 
     python -m pdb -c "import vetro.muranopl.tools.debugger as m; m.enable()" program.py
 """
@@ -30,10 +30,16 @@ def enable(debugger: Any = None) -> None:
     if usual is not None:
 
         def lookupmodule(filename: str) -> str | None:
-            found: str | None = archived(filename) or usual(filename)
+            found: str | None = archived(filename) or _there(filename) or usual(filename)
             return found
 
         debugger.lookupmodule = lookupmodule  # type: ignore[attr-defined]
+
+
+def _there(filename: str) -> str | None:
+    """The full name of a file that is none of Python's: since 3.13 pdb takes such a name for that of a module."""
+    full = os.path.abspath(os.path.expanduser(filename))
+    return full if not full.endswith(".py") and os.path.isfile(full) else None
 
 
 def archived(filename: str) -> str | None:
