@@ -1,7 +1,8 @@
 """pdb at home with MuranoPL: breakpoints in files of archives, and steps that skip the engine's own code.
 
-Before Python 3.13 breakpoints in the YAML files of a directory need nothing, nor do those in files of archives once their
-class was used under the debugger. For the rest pdb has to be told, at its prompt, in `.pdbrc` or on its command line::
+Before Python 3.13 breakpoints in the YAML files of a directory need nothing, nor do those in files of archives once
+their class was used under the debugger. For the rest pdb has to be told, at its prompt, in `.pdbrc` or on its command
+line::
 
     python -m pdb -c "import vetro.muranopl.tools.debugger as m; m.enable()" program.py
 """
