@@ -102,6 +102,19 @@ def test_a_claim_reads_little_where_many_wait() -> None:
     assert all_of_them >= 5000
 
 
+def test_a_claim_finds_others_of_an_environment_by_it_and_not_by_their_states() -> None:
+    """The index of states has an entry of each task that ran since the table was cleaned up, and all are read."""
+    if not clock.on_postgresql():
+        pytest.skip("plans of PostgreSQL")
+    given = {"project_id": "p", "user_id": "u", "kind": "deploy", "spec": {}}
+    history = [Task(id=f"d{n}", environment_id=f"e{n % 100}", state="done", **given) for n in range(4000)]
+    waiting = [Task(id=f"q{n}", environment_id=f"e{n}", **given) for n in range(5)]
+    Task.objects.bulk_create([*history, *waiting])
+    plan = _explained(_queries().claims()[0])
+    conditions = [line for line in plan.splitlines() if "Index Cond" in line]
+    assert conditions and not [line for line in conditions if "needs_person" in line], plan
+
+
 def test_commits_lock_a_lease_and_renew_it_once_in_a_third_of_it() -> None:
     tasks(1)
     lease = claim("me", 60.0)
