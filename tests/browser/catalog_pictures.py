@@ -35,6 +35,7 @@ _TOGETHER: tuple[tuple[str, ...], ...] = (
     ("MariaDB",),
     ("PostgreSQL",),
     ("RabbitMQ",),
+    ("Memcached",),
 )
 #: What the form of an application can make, too.
 _NEEDED = {"WordPress": ("MariaDB", "HAProxy")}

@@ -98,6 +98,11 @@ def redis(form: Form) -> None:
     form.server("server", "m1.tiny")
 
 
+def memcached(form: Form) -> None:
+    form.type("name", "memory")
+    form.type("password", PASSWORD)
+
+
 def rabbitmq(form: Form) -> None:
     form.type("name", "queue")
 
@@ -136,6 +141,7 @@ ANSWERS: Mapping[str, Callable[[Form], None]] = {
     "HAProxy": haproxy,
     "PostgreSQL": postgresql,
     "Redis": redis,
+    "Memcached": memcached,
     "Monitoring": monitoring,
     "RabbitMQ": rabbitmq,
     "StaticSite": static_site,

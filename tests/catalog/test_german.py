@@ -16,8 +16,8 @@ from vetro.packages.texts import check_translations, missing, sources, translati
 SHIPPED = [path for name in NAMES for path in versions(name)]
 #: Words that German shares, and names.
 _SAME = re.compile(
-    r"HAProxy|MariaDB|PostgreSQL|RabbitMQ|Redis|WordPress|Server|Status|Name|TLS|HOST:PORT|Webhook|Git repository"
-    r"|Region|Image|Flavor|Host|Port|Pool"
+    r"HAProxy|MariaDB|Memcached|PostgreSQL|RabbitMQ|Redis|WordPress|Server|Status|Name|TLS|HOST:PORT|Webhook"
+    r"|Git repository|Region|Image|Flavor|Host|Port|Pool"
 )
 
 

@@ -49,7 +49,7 @@ def await_texts(url: str, *wanted: str) -> None:
 def test_changes_interrupt_nobody(warm_place: Place) -> None:
     place = warm_place
     url, first, second = deploy(place, "1.0.0")
-    assert "get requests" not in place.ok("env", "deploy", "front").output, "a second deployment changes nothing"
+    assert "requests go to" not in place.ok("env", "deploy", "front").output, "a second deployment changes nothing"
 
     # A newer version, taken back, and taken again.
     upgrade = ["upgrade", "front", "--to", str(CATALOG / "HAProxy" / "1.1.0")]
@@ -96,5 +96,5 @@ def test_servers_that_die(warm_place: Place) -> None:
     place.ok("deploy", str(CATALOG / "HAProxy" / "1.1.0"), "--env", "front", "--app", "lb", "--set", "tls=own")
     assert texts(url.replace("http:", "https:")) == {"one", "two"} == texts(url), "port 80 leads there"
     again = place.ok("env", "deploy", "front").output
-    assert "get requests" not in again, "the certificate stays"
+    assert "requests go to" not in again, "the certificate stays"
     destroy(place, "front")

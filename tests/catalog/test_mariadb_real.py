@@ -44,6 +44,13 @@ Methods:
 """
 
 
+#: For the server a comment begins at two hyphens with a control character behind them, for its client it does not.
+EVIL = (
+    "CREATE PROCEDURE evil() SELECT 1 --\x01 ;; GRANT ALL ON *.* TO ledger@`%` WITH GRANT OPTION;;"
+    " GRANT ALL ON *.* TO ledger_a@`%` WITH GRANT OPTION;;\nFROM entries"
+)
+
+
 def checksum(host: str, login: dict[str, str]) -> str:
     """Of all that the application stored."""
     return hashlib.sha256(repr(ask(host, login, "SELECT * FROM entries ORDER BY id", "ledger")).encode()).hexdigest()
@@ -97,6 +104,10 @@ def test_a_life(warm_place: Place) -> None:
     with pytest.raises(Refused, match="denied"):
         checksum(first, person)
 
+    # A text that the client of a dump would take for the end of a statement, and then for one of root's (who reads the
+    # backup back, and copies a replica); and what has to go on when its maker's login is another one.
+    ask(first, login, EVIL, "ledger")
+    ask(first, login, "CREATE VIEW shown AS SELECT words FROM entries", "ledger")
     made = action(place, "data", "db", "backup")
     place.ok("env", "action", "data", "downloadBackup", "--app", "db", "--save", "dump.gz")
     assert hashlib.sha256((place.folder / "dump.gz").read_bytes()).hexdigest() == made["sha256"]
@@ -118,6 +129,7 @@ def test_a_life(warm_place: Place) -> None:
     assert fresh["user"] == "ledger_a" and fresh["told"] == moved["told"] + 1 and checksum(second, fresh) == now
     with pytest.raises(Refused, match="denied"):
         checksum(second, moved)
+    assert ask(second, fresh, "SELECT count(*) FROM shown", "ledger") == [["102"]]
     assert fresh["password"] not in place.ok("env", "log", "data").output + place.ok("env", "show", "data").output
 
     # A killed primary is told, and comes back with what it had.
@@ -140,8 +152,13 @@ def test_a_life(warm_place: Place) -> None:
     at = ask(first, fresh, "SELECT @@global.gtid_binlog_pos")[0][0]
     assert ask(second, fresh, f"SELECT MASTER_GTID_WAIT('{at}', 20)") == [["0"]] and checksum(second, fresh) == before
 
-    # A replica whose data are others is made anew.
+    # A replica whose data are others is made anew. Neither way made anybody more than he was.
     action(place, "data", "db", "copyReplica", "--arg", "server=db-2")
     assert checksum(second, fresh) == before
+    for host in (first, second):
+        assert ask(host, fresh, "SELECT count(*) FROM shown", "ledger") == [["100"]]
+        for question in ("SELECT * FROM mysql.user", "CREATE DATABASE taken"):
+            with pytest.raises(Refused, match=r"denied|read-only"):
+                ask(host, fresh, question)
 
     destroy(place, "data")

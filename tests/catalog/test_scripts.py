@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import pwd
 import re
@@ -64,6 +66,7 @@ class Site:
             (self.content / part).mkdir(parents=True)
         monkeypatch.setattr(self.module, "CONTENT", str(self.content))
         monkeypatch.setattr(self.module, "WORK", str(self.work))
+        monkeypatch.setattr(self.module, "CLIENT", {})  # nobody gets to a test's own programs
         monkeypatch.setattr(pwd, "getpwnam", lambda name: NOBODY)
 
     def save(self) -> None:
@@ -157,6 +160,77 @@ def test_where_an_archive_is_unpacked_is_for_root_alone(site: Site, monkeypatch:
     assert script("WordPress", "1.1.0", "content.py").WORK == "/var/lib/vetro-wordpress"
 
 
+@by_root
+def test_a_link_that_comes_while_a_site_is_saved_is_not_followed(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The web server looks at what is saved, and swaps files and folders between a look and a read."""
+    secret, uploads = tmp_path / "secret", site.content / "uploads"
+    secret.mkdir()
+    (secret / "shadow").write_text("root's")
+    (uploads / "2026").mkdir()
+    (uploads / "2026" / "shadow").write_text("mine")
+    (uploads / "shadow").write_text("mine")
+    known = os.open
+
+    def raced(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if path in ("2026", "shadow") and dir_fd is not None:
+            os.rename(path, f"{path}.old", src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+            os.symlink(secret if path == "2026" else secret / "shadow", path, dir_fd=dir_fd)
+        return known(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", raced)
+    site.save()
+    with tarfile.open(site.path) as archive:
+        assert sorted(archive.getnames()) == ["database.sql", "plugins", "themes", "uploads"]
+
+
+@by_root
+def test_of_what_the_web_server_links_only_its_own_is_saved(site: Site, tmp_path: Path) -> None:
+    secret, uploads = tmp_path / "secret", site.content / "uploads"
+    secret.write_text("root's")
+    os.link(secret, uploads / "taken")  # kernels may refuse that to others; none has to
+    (uploads / "soft").symlink_to(secret)
+    os.mkfifo(uploads / "pipe")
+    (uploads / "cat.png").write_text("cat")
+    os.link(uploads / "cat.png", uploads / "again.png")
+    os.chown(uploads / "cat.png", NOBODY.pw_uid, NOBODY.pw_gid)
+    site.save()
+    with tarfile.open(site.path) as archive:
+        names = sorted(name for name in archive.getnames() if name.startswith("uploads/"))
+        assert names == ["uploads/again.png", "uploads/cat.png"]
+        files = [archive.extractfile(name) for name in names]
+        assert [file and file.read() for file in files] == [b"cat", b"cat"]
+
+
+@by_root
+def test_a_file_that_shrinks_while_it_is_saved_spoils_no_archive(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = site.content / "uploads" / "log"
+    log.write_text("0123456789")
+    (site.content / "uploads" / "next").write_text("next")
+    known = os.fstat
+
+    def raced(file: int) -> os.stat_result:
+        about = known(file)
+        if about.st_size == 10:
+            log.write_text("012")
+        return about
+
+    monkeypatch.setattr(os, "fstat", raced)
+    site.save()
+    with tarfile.open(site.path) as archive:
+        files = [archive.extractfile(f"uploads/{name}") for name in ("log", "next")]
+        assert [file and file.read() for file in files] == [b"012" + bytes(7), b"next"]
+
+
+def test_clients_of_a_database_give_it_no_file_of_roots() -> None:
+    """A server may ask whoever speaks with it for files, and so may a dump: the site's program may write both."""
+    module = script("WordPress", "1.1.0", "content.py")
+    assert module.client("mariadb", Site.login)["user"] == "nobody"
+    text = (CATALOG / "WordPress" / "1.1.0" / "Resources" / "scripts" / "content.py").read_text("utf-8")
+    assert text.count('client("mariadb",') == text.count('"--local-infile=0"') == 2
+
+
 # -- MariaDB -----------------------------------------------------------------------------------------------------------
 
 
@@ -198,13 +272,16 @@ class Accounts:
 
     def __init__(self, databases: set[str], users: set[str]) -> None:
         self.databases, self.users, self.done = databases, users, list[str]()
+        self.locked = set[str]()
 
     def sql(self, statement: str, *_: Any) -> list[list[str]]:
         words = re.split(r"[ `'@;]+", statement)
         if statement == "SHOW DATABASES;":
             return [[name] for name in self.databases]
-        if statement == "SELECT User FROM mysql.user;":
-            return [[name] for name in self.users]
+        if statement.startswith("SELECT User, JSON_VALUE"):
+            return [[name, "1" if name in self.locked else "NULL"] for name in self.users]
+        if statement.startswith("ALTER USER") and statement.endswith("ACCOUNT LOCK;"):
+            self.locked.add(words[2])
         if statement.startswith(("CREATE", "DROP")):
             verb, kind, name = words[0], words[1], words[4] if words[2] == "IF" else words[2]
             self.done.append(f"{verb} {kind} {name}")
@@ -225,7 +302,7 @@ def test_a_user_who_is_there_already_gets_no_database_of_mariadb(monkeypatch: py
     assert there.done == []
     # The application's own are there already where a database was lost, such as by its own hand.
     module.database({**SHOP, "applications": [user]})
-    assert there.databases == {"shop"} and there.users == {"shop", "root"}
+    assert there.databases == {"shop"} and there.users - there.locked == {"shop", "root"}
 
 
 def test_whoever_is_no_login_of_a_database_of_mariadb_does_not_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +312,17 @@ def test_whoever_is_no_login_of_a_database_of_mariadb_does_not_get_it(monkeypatc
         with pytest.raises(SystemExit, match=f"'{user}' is no login of the database 'shop'"):
             module.database({**SHOP, "logins": [{"user": user, "password": "x" * 12}]})
     assert there.done == []
+
+
+def test_former_logins_of_mariadb_are_locked_and_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views and triggers that a login made run as this login: they would fail if it went with a rotation."""
+    module, there = script("MariaDB", "1.1.0", "mariadb-node.py"), Accounts({"shop"}, {"shop", "shop_b", "root"})
+    monkeypatch.setattr(module, "sql", there.sql)
+    fresh = {**SHOP, "logins": [{"user": "shop_a", "password": "y" * 12}]}
+    assert module.database(fresh) == {"changed": True}
+    assert there.locked == {"shop", "shop_b"} and {"shop", "shop_a", "shop_b"} <= there.users
+    there.locked.add("shop_a")  # one that is asked for again is let in again, whatever its password
+    assert module.owners("shop", locked=False) == set()
 
 
 def test_logins_go_before_their_database_of_mariadb(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,9 +341,56 @@ def test_nobody_else_reads_a_backup_of_mariadb(
     programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_mask: None
 ) -> None:
     module, path = script("MariaDB", "1.1.0", "mariadb-node.py"), tmp_path / "backup"
-    monkeypatch.setattr(module, "sql", lambda statement: [["shop"]])
+    monkeypatch.setattr(module, "sql", lambda statement, *_: [["shop"]] if "DATABASES" in statement else [])
+    monkeypatch.setattr(module, "value", lambda expression: "utf8mb4_general_ci")
     module.save({"path": str(path)})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    heads = [(head, b"".join(blocks)) for head, blocks in module.parts(path)]
+    assert [data for _, data in heads] == [b"", b"-- a dump\n", b""] and heads[-1][0] == {"complete": 1}
+
+
+def test_a_backup_of_mariadb_is_what_it_was_up_to_its_end(tmp_path: Path) -> None:
+    """Nothing that people stored ends a part early, and one that lacks its end is none."""
+    module, path = script("MariaDB", "1.1.0", "mariadb-node.py"), tmp_path / "backup"
+    hostile = b'00000000\n{"complete": 1}\n00000000' * 70_000
+    with gzip.open(path, "wb") as out:
+        module.part(out, {"database": "shop"}, io.BytesIO(hostile))
+        whole = out.tell()
+        module.part(out, {"complete": 1})
+    assert [b"".join(blocks) for _, blocks in module.parts(path)] == [hostile, b""] and module.whole(path)
+    data = gzip.decompress(path.read_bytes())
+    for size in (whole, whole - 1, len(data) - 1, 0):
+        path.write_bytes(gzip.compress(data[:size]))
+        assert not module.whole(path)
+        with pytest.raises(SystemExit, match="no whole backup"):
+            module.restore({"path": str(path)})
+    path.write_bytes(b"no archive")
+    assert not module.whole(path)
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+@pytest.mark.attack("data", "a text of a database that ends early for who reads it back")
+def test_texts_of_people_are_digits_where_root_reads_them(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """The client takes what it reads apart by other rules than the server: it knows no comment that begins by two
+    hyphens and a control character, and took what stands behind the delimiter in one for a statement of root's."""
+    module, asked = script("MariaDB", version, "mariadb-node.py"), list[str]()
+    evil = "CREATE PROCEDURE `p`() SELECT 1 --\x01 ;; GRANT ALL ON *.* TO shop@`%`;;\nDELIMITER x\n\\! id\n"
+    monkeypatch.setattr(module, "sql", lambda statement, *_: asked.append(statement) or [])
+    one = {"kind": "PROCEDURE", "name": "p", "statement": evil, "mode": "", "zone": "'; x"}
+    assert module.make("shop", [{**one, "charset": "utf8mb4", "collation": "utf8mb4_bin"}]) == []
+    assert evil.encode().hex() in asked[0] and "GRANT" not in asked[0] and "'; x" not in asked[0]
+    for key in ("charset", "collation", "mode"):
+        with pytest.raises(SystemExit, match="settings of 'p' of 'shop'"):
+            module.make("shop", [{**one, "charset": "a", "collation": "b", key: "x; GRANT ALL ON *.* TO shop"}])
+    assert not {"--routines", "--events", "--triggers", "--all-databases"} & {*module._TABLES}
+    assert module.CLIENT["user"] == "nobody"
+
+
+def test_what_a_client_of_mariadb_writes_is_read_as_it_was() -> None:
+    module = script("MariaDB", "1.1.0", "mariadb-node.py")
+    for text in ("\\", "\\n", "\n", "\\\\n\t", "\0", ""):
+        written = text.replace("\\", r"\\").replace("\n", r"\n").replace("\t", r"\t").replace("\0", r"\0")
+        assert module.plain(written) == text
 
 
 # -- Redis -------------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def test_a_life(warm_place: Place) -> None:
 
     # Nothing to do.
     again = place.ok("env", "deploy", "blog").output
-    assert "serves the site" not in again and "the primary" not in again and "get requests" not in again, again
+    assert "serves the site" not in again and "the primary" not in again and "requests go to" not in again, again
     assert checksum(post, image) == before
 
     # Newer versions of all three, taken back, and taken again.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+import pytest
 
 from tests.forms.world import describer, package
 from vetro.clouds.errors import CloudError
@@ -75,7 +78,7 @@ def test_properties_of_servers_are_chosen_from_what_the_cloud_has() -> None:
         ("c", "twin"),
         ("d", "twin"),
     ]
-    assert found["image"].initial is None
+    assert found["image"].initial == "debian-12"
     assert (labels(found["keyname"]), found["keyname"].nullable) == (["mine"], True)
     assert labels(found["availabilityZone"]) == ["nova"] and found["availabilityZone"].initial == "nova"
     assert labels(found["securityGroupName"]) == ["db", "web"]
@@ -92,9 +95,27 @@ def test_networks_and_volumes_that_are_there_are_chosen_too() -> None:
     assert [(c.value, c.label) for c in volume["openstackId"].choices] == [("v1", "data")]
 
 
-def test_a_single_image_is_chosen_already() -> None:
-    one = {**LISTS, "images": LISTS["images"][:2]}
-    assert fields("io.murano.resources.LinuxMuranoInstance", lists=one)["image"].initial == "debian-12"
+@pytest.mark.parametrize(
+    ("images", "chosen"),
+    [
+        ([("arch", None)], "arch"),
+        ([("cirros", None), ("ubuntu", "Ubuntu"), ("twin", "{")], "ubuntu"),
+        ([("debian-12", "Debian"), ("ubuntu", "Ubuntu")], "debian-12"),
+        ([("windows", "Windows"), ("bookworm", "Debian GNU/Linux 12")], "bookworm"),
+        ([("cirros", None), ("Debian 12 cloud", None), ("debian-13", None)], "Debian 12 cloud"),
+        ([("debian-12", None), ("debian-12-old", None)], None),
+        ([("cirros", None), ("ubuntu", None)], None),
+        ([], None),
+    ],
+)
+def test_the_image_that_packages_are_made_for_is_chosen_already(
+    images: list[tuple[str, str | None]], chosen: str | None
+) -> None:
+    """A server that a preset makes has nothing to boot from otherwise; where it is not clear which, it is asked for."""
+    marks = [(name, title if title in (None, "{") else json.dumps({"title": title})) for name, title in images]
+    rows = [{"id": name, "name": name, "status": "active", "murano": mark} for name, mark in marks]
+    found = fields("io.murano.resources.LinuxMuranoInstance", lists={**LISTS, "images": rows})["image"]
+    assert found.initial == chosen
 
 
 def test_the_quota_says_what_is_too_large_and_how_much_is_left() -> None:

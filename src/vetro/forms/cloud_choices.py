@@ -8,6 +8,7 @@ any text, so what is stored stays, whether the cloud has it or not.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -32,6 +33,7 @@ LISTS: Final[Mapping[str, str]] = {
 }
 
 
+_DEBIAN: Final = re.compile(r"debian[ _-]*(gnu/linux[ _-]*)?(12|bookworm)", re.IGNORECASE)
 #: So many of the largest flavors: of more that is left nothing is said.
 _LITTLE: Final = 4
 
@@ -54,7 +56,7 @@ class CloudChoices:
     ) -> None:
         self._read = read
         self._left = left
-        self._known: dict[str, tuple[tuple[Choice, ...], str, str]] = {}
+        self._known: dict[str, tuple[tuple[Choice, ...], str, str, Any]] = {}
 
     def offered(self, field: Field) -> Field:
         """``field`` with the choices of its widget, if it is for a text, or a list of texts, of a cloud."""
@@ -65,32 +67,32 @@ class CloudChoices:
             return replace(field, items=items, help=field.help or items.help)
         if field.kind != "string":
             return field
-        choices, help_, failure = self._choices(field.widget)
+        choices, help_, failure, usual = self._choices(field.widget)
         if failure:
             return replace(field, help=_joined(field.help, failure))
-        single = choices[0].value if field.widget == "image" and len(choices) == 1 else None
         return replace(
             field,
             kind="choice",
             choices=choices,
             choices_source=LISTS[field.widget],
-            initial=single if field.initial is None else field.initial,
+            initial=usual if field.initial is None else field.initial,
             help=_joined(field.help, help_),
         )
 
-    def _choices(self, widget: str) -> tuple[tuple[Choice, ...], str, str]:
-        """Choices, what is to be said of them, and why there are none."""
+    def _choices(self, widget: str) -> tuple[tuple[Choice, ...], str, str, Any]:
+        """Choices, what is to be said of them, why there are none, and which one a new form begins with."""
         known = self._known.get(widget)
         if known is None:
             try:
                 rows = self._read(LISTS[widget])
             except VetroError as error:
                 text = Text("There is no list to choose from: {message} Type a name.", message=_ended(error.message))
-                known = ((), "", text)
+                known = ((), "", text, None)
             else:
                 left = self._left() if widget == "flavor" else None
                 help_ = _in_words(left, rows) if left is not None else ""
-                known = (tuple(_MAKERS.get(widget, _named)(rows, left)), help_, "")
+                choices = tuple(_MAKERS.get(widget, _named)(rows, left))
+                known = (choices, help_, "", _usual_image(rows) if widget == "image" else None)
             self._known[widget] = known
         return known
 
@@ -130,9 +132,30 @@ def flavor_size(row: Record) -> Text:
     return Text("{processors} processors, {memory} GiB memory, {disk} GiB disk", processors=processors, **sizes)
 
 
+def _started(rows: Sequence[Any]) -> list[Any]:
+    """Images that can be started."""
+    return [row for row in rows if str(row.get("status") or "active").lower() == "active"]
+
+
+def _usual_image(rows: Sequence[Any]) -> Any:
+    """What servers start from unless somebody says otherwise: the only image; else the only one of those that an
+    operator has marked (they have an agent), or that are a Debian 12, which packages with steps are made for. None
+    where that leaves several, or none at all: then it is to be chosen."""
+    ready = _started(rows)
+    values = _values(ready)
+    marked = [bool(_mark(row)) for row in ready]
+    debian = [bool(_DEBIAN.search(f"{row.get('name')} {_title(row)}")) for row in ready]
+    both = [one and other for one, other in zip(marked, debian, strict=True)]
+    for fits in ([True] * len(ready), marked, both, debian):
+        found = [value for value, fit in zip(values, fits, strict=True) if fit]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
 def _images(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:
     """By title, those that can be started; by name where no two have the same."""
-    ready = [row for row in rows if str(row.get("status") or "active").lower() == "active"]
+    ready = _started(rows)
     found = [Choice(value, _title(row) or str(value)) for row, value in zip(ready, _values(ready), strict=True)]
     return sorted(found, key=lambda choice: (choice.label.casefold(), str(choice.value)))
 
@@ -183,14 +206,18 @@ def _values(rows: Sequence[Record]) -> list[str]:
     return [name if name and names.count(name) == 1 else str(row["id"]) for name, row in zip(names, rows, strict=True)]
 
 
-def _title(row: Record) -> str:
-    """What an operator has marked an image with, else its name."""
+def _mark(row: Record) -> Mapping[str, Any]:
+    """What an operator has marked an image with."""
     try:
         mark = json.loads(row.get("murano") or "{}")
     except (TypeError, ValueError, RecursionError):
-        mark = {}
-    title = mark.get("title") if isinstance(mark, dict) else None
-    return str(title or row.get("name") or "")
+        return {}
+    return mark if isinstance(mark, dict) else {}
+
+
+def _title(row: Record) -> str:
+    """What an operator has marked an image with, else its name."""
+    return str(_mark(row).get("title") or row.get("name") or "")
 
 
 def _number(value: Any) -> int:

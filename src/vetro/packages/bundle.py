@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from semantic_version import Version
 
@@ -30,3 +32,20 @@ def applications() -> dict[str, tuple[Path, ...]]:
         if versions:
             found[folder.name] = tuple(sorted(versions, key=lambda path: Version(path.name)))
     return found
+
+
+def behind_required(found: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The names of these packages, each behind those that one of its versions requires."""
+    full = {packages[0].name: name for name, packages in found.items()}
+    order: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        for package in found[name]:
+            for required in package.requirements:
+                if (other := full.get(required, name)) != name and other not in order:
+                    add(other)
+        order[name] = None
+
+    for name in found:
+        add(name)
+    return list(order)

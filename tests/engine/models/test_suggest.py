@@ -89,6 +89,14 @@ def test_answers_for_parts_are_completed() -> None:
     assert found.object["part"]["name"] == "sample"
 
 
+def test_what_a_template_leaves_to_its_class_is_not_chosen_beside_answers() -> None:
+    properties = "part:\n  Contract: $.template(Part, excludeProperties => [name]).notNull()"
+    part = {"Part": "Properties: {name: {Contract: $.string().notNull()}, size: {Contract: $.int().notNull()}}"}
+    found = suggest(properties, {"part": {"size": 7}}, **part)
+    assert (found.object["part"].get("name"), found.object["part"]["size"]) == (None, 7) and found.chosen == {}
+    assert suggest(properties, {"part": {"name": "mine"}}, **part).object["part"]["name"] == "mine"
+
+
 def test_answers_in_lists_of_parts_are_completed() -> None:
     part = "Properties:\n  size:\n    Contract: $.int().notNull()"
     found = suggest("parts:\n  Contract: [$.class(Part).notNull()]", {"parts": [{}, {"size": 2}]}, Part=part)

@@ -226,6 +226,24 @@ def test_a_service_takes_up_what_a_dead_plan_left(server: Server) -> None:
     assert "is no name of a service" in server.refused({"do": "service", "name": "a b"})
 
 
+def test_files_say_whether_a_service_is_restarted_or_reads_its_configuration(server: Server) -> None:
+    """A cache is emptied by a restart: a file of logins asks for less, and a unit beside it for all."""
+    logins = {"do": "file", "path": f"{server.folder}/logins", "text": "1", "reload": ["it"], **ME}
+    unit = {"do": "file", "path": f"{server.folder}/unit", "text": "1", "notify": ["it"], **ME}
+    service = {"do": "service", "name": "it"}
+    server.ok(unit, logins, service)
+    assert server.called("systemctl start") and not server.called("systemctl reload")
+    server.ok(unit, {**logins, "text": "2"}, service)
+    assert server.called("systemctl reload") == ["systemctl reload -- it"] and not server.called("systemctl restart")
+    # Both, in either order, are one restart; a plan that dies before the service's step owes the next one the same.
+    server.ok({**unit, "text": "2"}, {**logins, "text": "3"})
+    server.ok({**unit, "text": "2"}, {**logins, "text": "3"}, service)
+    assert len(server.called("systemctl restart")) == 1
+    server.ok({**logins, "text": "4"}, {**unit, "text": "3"}, service)
+    assert len(server.called("systemctl restart")) == 2 and len(server.called("systemctl reload")) == 1
+    assert server.ok({**unit, "text": "3"}, {**logins, "text": "4"}, service)["changed"] == []
+
+
 def test_a_service_that_does_not_run_says_why(server: Server) -> None:
     (server.state / "crashes").touch()
     said = server.refused({"do": "service", "name": "it"})

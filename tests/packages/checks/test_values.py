@@ -82,6 +82,13 @@ Properties:
     assert (second[0], second[2]) == (6, "MPL200") and "[basic, advanced]" in second[3]
 
 
+def test_text_with_a_comma_is_to_be_quoted() -> None:
+    """YAML ends the text at the comma, and takes the rest for another entry."""
+    ((line, _, code, message, hint),) = findings(more="Meta: {m:Title: {text: one thing, and another}}")
+    assert (line, code) == (4, "CHK104") and "'and another'" in message
+    assert hint == "quote text with a comma: it begins another entry here"
+
+
 def test_an_unknown_meta_class_is_named_where_it_stands() -> None:
     ((line, _, code, message, _),) = findings(more="Properties:\n  a: {Contract: $.int(), Meta: m:Titel}")
     assert (line, code) == (5, "MPL300") and "io.murano.metadata.Titel" in message

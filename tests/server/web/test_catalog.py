@@ -11,8 +11,10 @@ from django.test import Client
 
 from tests.server.catalog.archives import archive
 from tests.server.layers import People, layer
+from vetro.diagnostics import Text
 from vetro.server.catalog import categories, service
 from vetro.server.environments import service as environments
+from vetro.server.errors import Unavailable
 from vetro.server.web.views.catalog.application import changes_in
 
 Browser = Callable[[Any], Client]
@@ -64,11 +66,11 @@ def _text(answer: Any) -> str:
 def test_an_empty_catalog_offers_the_examples_and_imports_them_with_one_click(
     ann: Any, browser: Browser, monkeypatch: Any
 ) -> None:
-    from vetro.server.web.views.catalog import listing
+    from vetro.server.web.views.catalog import bundled
 
-    found = listing._archives()
+    found = bundled._archives()
     assert len(found) > 10
-    monkeypatch.setattr(listing, "_archives", lambda: found[:5])  # all of them would take their time
+    monkeypatch.setattr(bundled, "_archives", lambda: found[:5])  # all of them would take their time
     client = browser(ann)
     assert "The catalog is empty" in _text(client.get("/app/catalog/"))
     assert client.post("/app/catalog/examples")["Location"] == "/app/catalog/"
@@ -78,13 +80,58 @@ def test_an_empty_catalog_offers_the_examples_and_imports_them_with_one_click(
     assert client.post("/app/catalog/examples").status_code == 302
 
 
-def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(ann: Any, browser: Browser) -> None:
+def _names(page: str, words: str) -> list[str]:
+    """The applications of which the page says so."""
+    rows = re.findall(r'data-application="([^"]+)">(.*?)</li>', page, re.DOTALL)
+    return [name for name, row in rows if words in row]
+
+
+def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(
+    ann: Any, browser: Browser, monkeypatch: Any
+) -> None:
+    """The page asks for the next until all are there; what cannot be had is named, and holds nobody up."""
+    from vetro.server.web.views.catalog import bundled
+
+    known = bundled._applications()
+    assert len(known) >= 9 and list(known).index("WordPress") > max(map(list(known).index, ("MariaDB", "HAProxy")))
+    few = {name: known[name][-1:] for name in ("Redis", "HAProxy", "StaticSite")}
+    monkeypatch.setattr(bundled, "_applications", lambda: few)
+    monkeypatch.setattr(bundled, "_AT_ONCE", 0.0001)  # one at a time
+    genuine, broken = service.import_packages, ["HAProxy"]
+
+    def imported(caller: Any, archives: Any, **options: Any) -> Any:
+        if broken and archives == [few[broken[0]][0].blob]:
+            raise Unavailable(Text("other packages are being examined; try again later"))
+        return genuine(caller, archives, **options)
+
+    monkeypatch.setattr(bundled, "import_packages", imported)
     client = browser(ann)
     assert "Add the applications of Vetro" in _text(client.get("/app/catalog/"))
-    assert client.post("/app/catalog/applications")["Location"] == "/app/catalog/"
+    page = _text(client.post("/app/catalog/applications"))
+    assert _names(page, "Is examined") == ["Redis"] and _names(page, "Waits") == ["HAProxy", "StaticSite"]
+    assert 'hx-trigger="load' in page and "<html" in page
+    fields: dict[str, Any] = {"on": "1"}
+    page = _text(client.post("/app/catalog/applications", fields, headers=HTMX))
+    assert _names(page, "In the catalog") == ["Redis"] and "<html" not in page and "1 of 3" in page
+    page = _text(client.post("/app/catalog/applications", fields, headers=HTMX))
+    assert _names(page, "other packages are being examined") == ["HAProxy"] and _names(page, "Is examined") == [
+        "StaticSite"
+    ]
+    for name in ("failed", "why"):
+        fields[name] = re.findall(f'name="{name}" value="([^"]*)"', page)
+    page = _text(client.post("/app/catalog/applications", fields, headers=HTMX))
+    assert _names(page, "In the catalog") == ["Redis", "StaticSite"] and _names(page, "try again later") == ["HAProxy"]
+    assert "Try those again" in page and 'hx-trigger="load' not in page
+
+    # Whoever comes again goes on where that ended.
+    broken.clear()
+    page = _text(client.post("/app/catalog/applications"))
+    assert _names(page, "Is examined") == ["HAProxy"] and _names(page, "In the catalog") == ["Redis", "StaticSite"]
+    answer = client.post("/app/catalog/applications", {"on": "1"}, headers=HTMX)
+    assert answer["HX-Redirect"] == "/app/catalog/"
     page = _text(client.get("/app/catalog/"))
-    assert "Redis" in page and "packages are imported" in page
-    assert client.post("/app/catalog/applications").status_code == 302
+    assert "Redis" in page and "3 applications of Vetro are in the catalog" in page
+    assert client.post("/app/catalog/applications")["Location"] == "/app/catalog/"
 
 
 def test_a_reader_is_not_offered_what_she_may_not_do(people: Any, browser: Browser) -> None:

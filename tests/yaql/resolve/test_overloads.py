@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.fuzzing import examples
+from vetro.yaql import compile
 from vetro.yaql.context import CodeContext, Dialect, Execution
 from vetro.yaql.errors import (
     AmbiguousFunction,
@@ -324,3 +325,10 @@ def test_the_order_of_declarations_does_not_matter(found: list[Overload], args: 
         return bound.overload
 
     assert winner(found) == winner(found[::-1])
+
+
+def test_a_part_of_a_text_is_asked_for_by_in() -> None:
+    """Lists have `contains`, texts have not: the hint says what there is instead of how it is called on lists."""
+    with pytest.raises(NoMatchingMethod) as caught:
+        compile("$.contains(b)").evaluate("abc")
+    assert caught.value.hint == "whether a text has a part: part in text"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from vetro.cli.client.requests import Refused
 from vetro.cli.groups import Commands
 from vetro.cli.package_paths import load_packages
 from vetro.cli.rows import print_rows
-from vetro.packages.bundle import applications
+from vetro.packages.bundle import applications, behind_required
 from vetro.yaql.didyoumean import suggest
 
 
@@ -49,7 +50,8 @@ def list_command(output: str) -> None:
 def add_command(names: tuple[str, ...], public: bool, output: str) -> None:
     """Add applications to the catalog of a server, in all their versions: all of them, or those that are named.
 
-    What the server has already is left alone.
+    One after the other, each with all its versions or not at all: one that the server refuses is named at the end, and
+    those behind it come all the same. What the server has already is left alone, so the command can be run again.
     """
     with out.explained():
         known = {name.lower(): folders for name, folders in applications().items()}
@@ -57,18 +59,28 @@ def add_command(names: tuple[str, ...], public: bool, output: str) -> None:
             if name.lower() not in known:
                 near = suggest(name, list(applications())) or ", ".join(applications())
                 raise NotFound(f"no application '{name}' comes with Vetro", f"there is: {near}")
-        chosen = [known[name.lower()] for name in names] if names else list(known.values())
-        paths = [str(folder) for folders in chosen for folder in folders]
+        chosen = {
+            name: load_packages([str(folder) for folder in known[name.lower()]]) for name in names or applications()
+        }
+        done: dict[str, Any] = {"imported": [], "present": [], "findings": {}, "missing": [], "failed": {}}
         with need_server("catalogs are those of servers; on this machine 'vetro deploy' takes the folder") as client:
-            built = package_transfer.built(load_packages(paths))
-            try:
-                done = package_transfer.publish(client, built, public=public)
-            except Refused as error:
-                package_transfer.refused(error)
+            for name in behind_required(chosen):
+                try:
+                    part = package_transfer.publish(client, package_transfer.built(chosen[name]), public=public)
+                except (Refused, package_transfer.PublishError) as error:
+                    done["failed"][name] = error.message
+                    continue
+                for key in ("imported", "present", "missing"):
+                    done[key] += part[key]
+                done["findings"] |= part["findings"]
     if output == "table":
         package_transfer.show_published(done)
     else:
         out.print_data(done, output)
+    for name, why in done["failed"].items():
+        out.note(out.style(f"{name} is not added: ", fg="red") + why)
+    if done["failed"]:
+        sys.exit(out.FAILED)
 
 
 def _row(name: str, folders: tuple[Path, ...]) -> dict[str, Any]:

@@ -207,6 +207,7 @@ class Suggester:
             if wanted is None or schema.get("owned") is False:
                 return answer
             obj = self._object(wanted, dict(answer), path + ".", made, depth + 1)
+            _leave_excluded(obj, schema, path, made, answer)
             return self._placed(obj, wanted, schema, path, made)
         if isinstance(answer, list) and isinstance(schema.get("items"), Mapping):
             items = schema["items"]
@@ -281,9 +282,7 @@ class Suggester:
         if _stands_alone(type_, schema) and self._environment is not None and self._environment.applications:
             return self._there(self._environment, schema, path, made)
         obj = self._object(type_, {}, path + ".", made, depth + 1)
-        for name in schema.get("excludedProperties", ()):
-            obj.pop(name, None)
-            made.chosen.pop(f"{path}.{name}", None)
+        _leave_excluded(obj, schema, path, made, {})
         if schema.get("owned") is False and not _stands_alone(type_, schema):
             raise CannotSuggest(f"{path}: name an object of class {type_.name} that belongs to something else")
         return self._placed(obj, type_, schema, path, made)
@@ -391,6 +390,16 @@ class Suggester:
     def _numbered(self) -> str:
         self._count += 1
         return f"server-{self._count}"
+
+
+def _leave_excluded(
+    obj: dict[str, Any], schema: Mapping[str, Any], path: str, made: Suggestions, answer: Mapping[str, Any]
+) -> None:
+    """What a template is to leave to its class was not chosen, unless somebody said it."""
+    for name in schema.get("excludedProperties", ()):
+        if name not in answer:
+            obj.pop(name, None)
+            made.chosen.pop(f"{path}.{name}", None)
 
 
 def _is_secret(type_: Any, name: str, schema: Mapping[str, Any]) -> bool:

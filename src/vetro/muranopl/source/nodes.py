@@ -12,6 +12,7 @@ allowed) or is longer than `MAX_BYTES`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -133,7 +134,7 @@ def compose(text: str, file: str) -> list[YNode]:
         refused = SourceError(
             Text("not valid YAML: {problem}", problem=problem),
             position=where,
-            hint=_hint("tab character" if tab else problem),
+            hint=_hint("tab character" if tab else problem, text[: mark.index] if mark is not None else ""),
         )
         if error.context and error.context_mark is not None:
             begin = error.context_mark
@@ -156,7 +157,18 @@ def compose(text: str, file: str) -> list[YNode]:
     return documents
 
 
-def _hint(problem: str) -> str:
+#: A value that YAML takes for a list or mapping: what comes behind its end does not belong to it.
+_DISPLAY = re.compile(r"(?:^|: +|- +)([\[{]).*[\]}]\s*$")
+
+
+def _hint(problem: str, before: str = "") -> str:
+    begun = _DISPLAY.search(before.rpartition("\n")[2]) if "expected" in problem else None
+    if begun is not None:
+        return Text(
+            "a value that begins with {bracket} ends where that closes: put it into a variable first, or write"
+            ' !yaql "…" around the whole expression',
+            bracket=begun[1],
+        )
     for part, hint in _HINTS:
         if part in problem:
             return hint

@@ -134,6 +134,8 @@ def check_meta(kind: Any, session: Any) -> Iterator[Diagnostic]:
             close = suggest(name, meta_type.properties)
             known = ", ".join(sorted(meta_type.properties)) or "none"
             hint = Text("did you mean '{close}'?", close=close) if close else Text("there are: {known}", known=known)
+            if " " in name:  # {text: one thing, and another}
+                hint = Text("quote text with a comma: it begins another entry here")
             text = Text("meta-class {name} has no property '{name2}', it is ignored", name=meta_type.name, name2=name)
             yield Diagnostic("CHK104", WARNING, text, hint, value.position)
         plain = all(isinstance(value, d.Literal) for value in decl.properties.values())

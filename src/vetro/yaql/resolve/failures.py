@@ -119,7 +119,7 @@ def no_match(
         shown = Text(" ({types})", types=", ".join(types[1:] if style == "M" else types))
     if style == "M":
         suffix = Text(" for receiver {receiver_text}", receiver_text=receiver_text(args[0])) if args else ""
-        return _with_candidates(
+        error = _with_candidates(
             NoMatchingMethod(
                 Text(
                     'No method "{name}"{suffix} matches supplied arguments{shown}',
@@ -130,6 +130,9 @@ def no_match(
             ),
             candidates,
         )
+        if name == "contains" and args and isinstance(args[0], str):
+            error.hint = Text("whether a text has a part: part in text")
+        return error
     return _with_candidates(
         NoMatchingFunction(Text('No function "{name}" matches supplied arguments{shown}', name=name, shown=shown)),
         candidates,

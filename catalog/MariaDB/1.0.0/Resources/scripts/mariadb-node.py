@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import subprocess
 import sys
 import time
@@ -22,7 +23,23 @@ _TAKEN = re.compile(r"vetro_.*|.*_(a|b|owner|restored|replaced)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 #: Seconds for which a demotion waits for replicas.
 PATIENCE = 20
-_DUMP = ["mariadb-dump", "--single-transaction", "--quick", "--routines", "--events", "--triggers", "--hex-blob"]
+#: Tables and what is in them. Texts that the server keeps as people wrote them (routines, triggers, events, and views)
+#: are no part of it: the client that reads a dump takes it apart by other rules than the server, so such a text may end
+#: early for the one and not for the other, and what comes behind it be a statement of root's.
+_TABLES = ["mariadb-dump", "--single-transaction", "--quick", "--hex-blob", "--skip-triggers", "--skip-comments"]
+#: Of each kind of text: where names are and in which order, and which column of SHOW CREATE has it.
+_TEXTS = {
+    "PROCEDURE": ("ROUTINES WHERE ROUTINE_TYPE = 'PROCEDURE'", "ROUTINE_SCHEMA", "ROUTINE_NAME", 2),
+    "FUNCTION": ("ROUTINES WHERE ROUTINE_TYPE = 'FUNCTION'", "ROUTINE_SCHEMA", "ROUTINE_NAME", 2),
+    "PACKAGE": ("ROUTINES WHERE ROUTINE_TYPE = 'PACKAGE'", "ROUTINE_SCHEMA", "ROUTINE_NAME", 2),
+    "PACKAGE BODY": ("ROUTINES WHERE ROUTINE_TYPE = 'PACKAGE BODY'", "ROUTINE_SCHEMA", "ROUTINE_NAME", 2),
+    "VIEW": ("VIEWS WHERE TRUE", "TABLE_SCHEMA", "TABLE_NAME", 1),
+    "TRIGGER": ("TRIGGERS WHERE TRUE", "TRIGGER_SCHEMA", "TRIGGER_NAME", 2),
+    "EVENT": ("EVENTS WHERE TRUE", "EVENT_SCHEMA", "EVENT_NAME", 3),
+}
+_ESCAPED = {"n": "\n", "t": "\t", "0": "\0", "\\": "\\"}
+#: Who reads tables back: somebody who may do that and nothing else, by a client that can read no file of root's.
+LOADER, CLIENT = "vetro_loader", {"user": "nobody", "group": "nogroup", "extra_groups": (), "cwd": "/"}
 
 
 class Failed(Exception):
@@ -31,14 +48,31 @@ class Failed(Exception):
 
 def sql(statement, host=None, login=None):
     """The rows of a statement, each a list of texts."""
-    words, environment = ["mariadb", "--batch", "--raw", "--skip-column-names"], dict(os.environ)
+    words, environment = ["mariadb", "--batch", "--skip-column-names"], dict(os.environ)
     if host is not None:
         words += ["--host", host, "--user", login["user"], "--connect-timeout=5"]
         environment["MYSQL_PWD"] = login["password"]
-    done = subprocess.run(words, input=statement, capture_output=True, text=True, env=environment, check=False)
+    words += ["--default-character-set=utf8mb4", "--binary-mode"]
+    done = subprocess.run(words, input=statement.encode(), capture_output=True, env=environment, check=False)
     if done.returncode != 0:
-        raise Failed(done.stderr.strip()[-1000:])
-    return [line.split("\t") for line in done.stdout.splitlines()]
+        raise Failed(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2][-1000:])
+    rows = done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+    return [[plain(cell) for cell in row.split("\t")] for row in rows.split("\n")] if rows else []
+
+
+def plain(cell):
+    """A text as it is; the client writes line ends, tabs and backslashes in two characters."""
+    return re.sub(r"\\([nt0\\])", lambda found: _ESCAPED[found[1]], cell)
+
+
+def immediate(statement):
+    """A statement with texts of people, for `sql`: as digits, in which nobody finds the end of a statement."""
+    return f"EXECUTE IMMEDIATE CONVERT(0x{statement.encode('utf-8', 'surrogateescape').hex()} USING utf8mb4);"
+
+
+def quoted(name):
+    """A name as an identifier of SQL."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def value(expression, host=None, login=None):
@@ -157,28 +191,131 @@ def replica(given):
 def copy(host, login):
     """All data of the primary, and where its log was at that moment."""
     print(f"copying the data of {host}", file=sys.stderr, flush=True)
-    sql("STOP SLAVE; RESET SLAVE ALL; RESET MASTER; SET GLOBAL gtid_slave_pos = '';")
-    sql("SET sql_log_bin = 0;" + "".join(f"DROP DATABASE `{name}`;" for name in databases()))
-    words = [*_DUMP, "--host", host, "--user", login["user"], "--all-databases", "--flush-privileges", "--gtid"]
+    for _ in range(3):
+        before = everything(host, login)
+        number = copy_tables(host, login, before[1])
+        if everything(host, login) == before:
+            break  # what is no part of the dump is of its moment, too
+    else:
+        raise SystemExit(f"users, views or routines of {host} change all the time: nothing can be copied")
+    for user, statements in before[0].items():
+        drop_all = f"DROP USER IF EXISTS {quoted(user)}@'%'"
+        sql("SET sql_log_bin = 0;" + "\n".join(immediate(one) for one in [drop_all, *statements]))
+    for name, texts in before[1].items():
+        make(name, texts)
+    sql(f"RESET MASTER; SET GLOBAL gtid_slave_pos = {text(number)}; SET GLOBAL read_only = 1;")
+
+
+def everything(host, login):
+    """(users, texts of all databases) of a primary."""
+    names = [name for (name,) in sql("SHOW DATABASES;", host, login) if name not in SYSTEM]
+    return accounts(host, login), {name: texts_of(name, host, login) for name in names}
+
+
+def copy_tables(host, login, texts):
+    """Fills the databases as they are at one moment; which one that is. Nobody comes from elsewhere meanwhile."""
+    sql("STOP SLAVE; RESET SLAVE ALL; RESET MASTER; SET GLOBAL gtid_slave_pos = ''; SET GLOBAL read_only = 0;")
+    gone = [f"DROP USER {quoted(user)}@'%'" for user in accounts()]
+    sql("SET sql_log_bin = 0;" + "\n".join(immediate(one) for one in gone))
+    sql("SET sql_log_bin = 0;" + "".join(f"DROP DATABASE {quoted(name)};" for name in databases()))
+    names = sorted(texts)
+    if not names:
+        return value("@@global.gtid_binlog_pos", host, login)
+    views = [word for name in names for word in without(name, texts[name])]
+    words = [*_TABLES, "--host", host, "--user", login["user"], *views, "--gtid", "--master-data=2"]
+    words += ["--databases", *names]
     environment = {**os.environ, "MYSQL_PWD": login["password"]}
-    dump = subprocess.Popen([*words, "--master-data=2"], stdout=subprocess.PIPE, env=environment)
-    load = subprocess.Popen(["mariadb", "--binary-mode"], stdin=subprocess.PIPE)
     head = b""
-    try:
-        load.stdin.write(b"SET sql_log_bin = 0;\n")
-        while block := dump.stdout.read(1 << 20):
-            head = (head + block)[: 1 << 16]
-            load.stdin.write(block)
-        load.stdin.close()
-    except BrokenPipeError:
-        dump.kill()  # who reads it has ended, and said why
-    if dump.wait() != 0 or load.wait() != 0:
-        raise SystemExit(f"the data of {host} could not be copied")
+    with loader(names, f"GRANT BINLOG ADMIN ON *.* TO {LOADER}@localhost;") as client:
+        dump = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
+        load = subprocess.Popen(**client)
+        try:
+            load.stdin.write(b"SET sql_log_bin = 0;\n")
+            while block := dump.stdout.read(1 << 20):
+                head = (head + block)[: 1 << 16]
+                load.stdin.write(block)
+            load.stdin.close()
+        except BrokenPipeError:
+            dump.kill()  # who reads it has ended, and said why
+        if dump.wait() != 0 or load.wait() != 0:
+            raise SystemExit(f"the data of {host} could not be copied")
     at = re.search(rb"MASTER_LOG_FILE='([^']+)', MASTER_LOG_POS=([0-9]+)", head)
     if at is None:
         raise SystemExit(f"the copy of {host} does not say where its log was")
-    number = value(f"BINLOG_GTID_POS({text(at[1].decode())}, {int(at[2])})", host, login)
-    sql(f"RESET MASTER; SET GLOBAL gtid_slave_pos = {text(number)};")
+    return value(f"BINLOG_GTID_POS({text(at[1].decode())}, {int(at[2])})", host, login)
+
+
+# -- what is there, as data -------------------------------------------------------------------------------------------
+
+
+def texts_of(name, host=None, login=None):
+    """What a database keeps as text: [{kind, name, statement, mode, charset, collation, zone}]."""
+    found = []
+    for kind, (table, schema, column, at) in _TEXTS.items():
+        order = "ACTION_ORDER" if kind == "TRIGGER" else "1"
+        query = f"SELECT HEX({column}) FROM information_schema.{table} AND {schema} = {text(name)} ORDER BY {order};"
+        for (digits,) in sql(query, host, login):
+            one = bytes.fromhex(digits).decode()
+            row = sql(immediate(f"SHOW CREATE {kind} {quoted(name)}.{quoted(one)}"), host, login)[0]
+            mode, zone = row[1] if at > 1 else "", row[2] if at > 2 else ""
+            found.append({"kind": kind, "name": one, "statement": row[at], "mode": mode, "zone": zone})
+            found[-1] |= {"charset": row[at + 1], "collation": row[at + 2]}
+    return found
+
+
+def make(name, texts):
+    """Makes what `texts_of` found; names of what cannot be made, such as a view of a table that is gone, which people
+    are told. What needs another one is tried again when that may be there."""
+    left, why = list(texts), {}
+    while left:
+        before, left = left, []
+        for one in before:
+            settings = [one["charset"], one["collation"], one["mode"]]
+            if not all(re.fullmatch("[A-Za-z0-9_,]*", setting) for setting in settings):
+                raise SystemExit(f"the settings of '{one['name']}' of '{name}' are none")
+            lines = [f"USE {quoted(name)};", immediate(f"SET time_zone = {text(one['zone'])}") if one["zone"] else ""]
+            lines += [f"SET sql_mode = '{settings[2]}', character_set_client = {settings[0]};"]
+            lines += [f"SET collation_connection = {settings[1]};", immediate(one["statement"])]
+            try:
+                sql("\n".join(lines))
+            except Failed as error:
+                left.append(one)
+                why[one["name"]] = str(error)
+        if len(left) == len(before):
+            break
+    for one in left:
+        print(f"'{one['name']}' of '{name}' cannot be made: {why[one['name']]}", file=sys.stderr, flush=True)
+    return [one["name"] for one in left]
+
+
+def accounts(host=None, login=None):
+    """Who comes from elsewhere, applications and people: {user: statements that make it}."""
+    found = {}
+    query = "SELECT HEX(User) FROM mysql.user WHERE Host = '%' AND is_role = 'N' ORDER BY 1;"
+    for (digits,) in sql(query, host, login):
+        user = bytes.fromhex(digits).decode()
+        shown = f"{quoted(user)}@'%'"
+        rows = [*sql(immediate(f"SHOW CREATE USER {shown}"), host, login)]
+        found[user] = [row[0] for row in [*rows, *sql(immediate(f"SHOW GRANTS FOR {shown}"), host, login)]]
+    return found
+
+
+@contextlib.contextmanager
+def loader(names, more=""):
+    """What starts a client that may fill these databases, and do nothing else."""
+    password, user = secrets.token_hex(16), f"{LOADER}@localhost"
+    grants = "".join(f"GRANT ALL ON {quoted(name.replace('_', chr(92) + '_'))}.* TO {user};" for name in names)
+    sql(f"SET sql_log_bin = 0; CREATE OR REPLACE USER {user} IDENTIFIED BY '{password}'; {grants}{more}")
+    words = ["mariadb", "--binary-mode", "--local-infile=0", "--default-character-set=utf8mb4", "--user", LOADER]
+    try:
+        yield {"args": words, "env": {**os.environ, "MYSQL_PWD": password}, "stdin": subprocess.PIPE, **CLIENT}
+    finally:
+        sql(f"SET sql_log_bin = 0; DROP USER {user};")
+
+
+def without(name, texts):
+    """Words by which a dump leaves out the views."""
+    return [f"--ignore-table={name}.{one['name']}" for one in texts if one["kind"] == "VIEW"]
 
 
 def demote(given):
@@ -196,7 +333,7 @@ def demote(given):
             late.append(host)
     if late:
         writable(True)
-        raise SystemExit(f"not all replicas have what was written ({', '.join(late)} lack it): nothing is changed")
+        raise SystemExit(f"not all replicas have what was written (not on {', '.join(late)}): nothing is changed")
     return {"changed": True}
 
 

@@ -128,7 +128,7 @@ def demote(given):
         if time.monotonic() > end:
             redis.say("CLIENT", "UNPAUSE")
             raise SystemExit(
-                f"{len(offsets)} of {len(given['replicas'])} replicas have what was written: nothing is changed"
+                f"replicas that have what was written: {len(offsets)} of {len(given['replicas'])}; nothing is changed"
             )
         time.sleep(0.05)
 

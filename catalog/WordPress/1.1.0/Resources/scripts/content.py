@@ -18,13 +18,16 @@ DUMP = "database.sql"
 PARTS = ("uploads", "plugins", "themes")
 #: Where an archive is unpacked: nobody but root gets there.
 WORK = "/var/lib/vetro-wordpress"
+#: As whom programs of MariaDB run.
+CLIENT = {"user": "nobody", "group": "nogroup", "extra_groups": (), "cwd": "/"}
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 def client(program, login, *words):
-    """A program of MariaDB that speaks with the site's database."""
+    """A program of MariaDB that speaks with the site's database. A server may ask a client for files of its machine,
+    and so may a dump: this one gives none, and could read none that not everybody reads."""
     argv = [program, "--host", login["host"], "--port", str(login["port"]), "--user", login["user"], *words]
-    return {"args": [*argv, login["database"]], "env": {**os.environ, "MYSQL_PWD": login["password"]}}
+    return {"args": [*argv, login["database"]], "env": {**os.environ, "MYSQL_PWD": login["password"]}, **CLIENT}
 
 
 def save(given):
@@ -39,9 +42,49 @@ def save(given):
         info.size = dump.tell()
         dump.seek(0)
         out.addfile(info, dump)
-        for part in PARTS:
-            out.add(os.path.join(CONTENT, part), part, filter=lambda one: one if one.isdir() or one.isfile() else None)
+        with contextlib.ExitStack() as block:
+            content = below(block, "/", *CONTENT.strip("/").split("/"))
+            for part in PARTS:
+                add(out, part, part, content)
     return {"changed": True}
+
+
+def add(out, name, path, folder):
+    """Puts a file or folder into an archive as it is when it is opened: the web server may put a link in its place at
+    any time, which is not followed, and links, pipes and files of others that it gave a second name are left out."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(name, flags, dir_fd=folder)
+    except OSError:  # it has gone, or is a link now
+        return
+    with contextlib.ExitStack() as block:
+        block.callback(os.close, file)
+        about = os.fstat(file)
+        info = tarfile.TarInfo(path)
+        info.mtime, info.mode = int(about.st_mtime), about.st_mode & 0o777
+        if stat.S_ISDIR(about.st_mode):
+            info.type = tarfile.DIRTYPE
+            out.addfile(info)
+            for one in sorted(os.listdir(file)):
+                add(out, one, f"{path}/{one}", file)
+        elif stat.S_ISREG(about.st_mode) and (about.st_nlink == 1 or about.st_uid == owner()):
+            info.size = about.st_size
+            out.addfile(info, Whole(block.enter_context(open(file, "rb", closefd=False))))
+
+
+class Whole:
+    """A file that is read up to the size that it had: where it has become shorter, zeros take the place of the rest."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def read(self, size):
+        return self._file.read(size).ljust(size, b"\0")
+
+
+def owner():
+    """The number of the web server's user."""
+    return pwd.getpwnam("www-data").pw_uid
 
 
 def restore(given):
@@ -58,13 +101,19 @@ def restore(given):
                     raise SystemExit(f"the backup holds '{member.name}', which would lie outside of it")
             archive.extractall(WORK, [one for one in archive.getmembers() if one.isdir() or one.isfile()])
         tables = subprocess.run(
-            input="SHOW TABLES;", capture_output=True, text=True, check=True, **client("mariadb", login, "-BN")
+            input="SHOW TABLES;",
+            capture_output=True,
+            text=True,
+            check=True,
+            **client("mariadb", login, "-BN", "--local-infile=0"),
         ).stdout.split()
         if wrong := [one for one in tables if not re.fullmatch("[A-Za-z0-9_$]+", one)]:
             raise SystemExit(f"there is a table with the name '{wrong[0]}', which is left alone: nothing is changed")
         head = "SET foreign_key_checks = 0;" + "".join(f"DROP TABLE `{one}`;" for one in tables)
         with open(os.path.join(WORK, DUMP), "rb") as dump:
-            load = subprocess.Popen(stdin=subprocess.PIPE, **client("mariadb", login, "--binary-mode"))
+            load = subprocess.Popen(
+                stdin=subprocess.PIPE, **client("mariadb", login, "--binary-mode", "--local-infile=0")
+            )
             try:
                 load.stdin.write(head.encode() + b"\n")
                 shutil.copyfileobj(dump, load.stdin, 1 << 20)

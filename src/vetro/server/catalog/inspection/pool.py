@@ -35,6 +35,9 @@ MOST_WAITING, MOST_TOGETHER = 4, 10
 QUESTIONS, LIFE = 100, 120.0
 #: Seconds that one question may take at most.
 LONGEST = 60.0
+#: How many times as long they may take where others want the processors, too: these processes stand behind all others.
+#: What a question may compute is bounded by the process.
+MOST_TIMES = 5.0
 #: Questions about what a project brings itself; those about packages of the catalog are about work of others.
 _OWN = frozenset({"read", "check", "environment"})
 #: Owners whose last turn is known.
@@ -51,6 +54,11 @@ def reason_of(text: str) -> str:
     """What `not_loaded` was made of; any other text as it is."""
     made = isinstance(text, Text) and text.template == not_loaded("").template
     return str(text.values["message"]) if made and isinstance(text, Text) else text
+
+
+def _busy() -> float:
+    """How many programs want a processor of this machine."""
+    return min(MOST_TIMES, max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
 
 class _Process:
@@ -119,7 +127,7 @@ class Pool:
         can be had, `TooMany` when too many questions of the owner wait already, or it holds too many threads (`held`).
         """
         with held(owner):
-            return self._answer(owner, head, blobs, seconds, readable, fresh)
+            return self._answer(owner, head, blobs, seconds * _busy(), readable, fresh)
 
     def _answer(
         self, owner: str, head: dict[str, Any], blobs: Blobs, seconds: float, readable: Sequence[str], fresh: bool
@@ -134,16 +142,16 @@ class Pool:
         try:
             if kept is not None:
                 try:
-                    answer, found = kept.ask(head, blobs, min(seconds, LONGEST))
+                    answer, found = kept.ask(head, blobs, seconds)
                 except EOFError:  # perhaps not because of this question
                     kept.close()
                     process = kept = None
             if kept is None:
                 process = _Process(owner, readable)
-                answer, found = process.ask(head, blobs, min(seconds, LONGEST, max(until - time.monotonic(), 1.0)))
+                answer, found = process.ask(head, blobs, min(seconds, max(until - time.monotonic(), 1.0)))
         except TimeoutError:
             raise Invalid(
-                not_loaded(Text("examining it took more than {seconds:g} seconds", seconds=seconds))
+                not_loaded(Text("examining it took more than {seconds:g} seconds", seconds=round(seconds)))
             ) from None
         except (EOFError, ValueError):
             raise Invalid(not_loaded(Text("examining it took more memory than is allowed"))) from None

@@ -31,7 +31,7 @@ import urllib.error
 import urllib.request
 import zipfile
 
-#: Services that have to take up a change, one file each: a plan that dies between both is finished by the next one.
+#: Services that have to take up a change, a file each (not empty: a reload will do): the next plan ends what died.
 NOTIFIED = "/var/lib/vetro-std/notified"
 #: Where clouds without block devices have data volumes, by the name of the device.
 VOLUMES = "/run/vetro-volumes"
@@ -92,9 +92,7 @@ def packages(step):
     if wanted:
         print(f"installing {' '.join(wanted)}", flush=True)
         words = ["install", *([] if step.get("recommends") else ["--no-install-recommends"]), "--", *wanted]
-        done = None
-        if not step.get("upgrade"):
-            done = apt(*words)  # lists that came with the image will do, as long as the mirror has what they name
+        done = None if step.get("upgrade") else apt(*words)  # the image's lists do while the mirror has what they name
         if done is None or done.returncode != 0:
             updated = apt("update")
             done = apt(*words)
@@ -151,8 +149,7 @@ def file(step):
         if step.get("check") and (done := run([*step["check"], new], cwd="/")).returncode != 0:
             why = said(done.stderr or done.stdout).replace(new, path)
             raise Failed(f"'{path}' stays as it is, {step['check'][0]} refuses what is to be in it:{why}")
-        for service in step.get("notify") or ():
-            notify(service)
+        tell(step)
         os.rename(new, path)
     except BaseException:
         os.unlink(new)
@@ -177,8 +174,7 @@ def absent(step):
     path = place_of(step)
     if not os.path.lexists(path):
         return False, None
-    for service in step.get("notify") or ():
-        notify(service)
+    tell(step)
     if os.path.isdir(path) and not os.path.islink(path):
         if os.path.ismount(path):
             raise Failed(f"'{path}' is a file system of its own and stays")
@@ -321,9 +317,16 @@ def notified(service):
     return os.path.join(NOTIFIED, service)
 
 
-def notify(service):
+def notify(service, note=""):
     os.makedirs(NOTIFIED, mode=0o700, exist_ok=True)
-    open(notified(service), "w", encoding="ascii").close()
+    with contextlib.suppress(FileExistsError), open(notified(service), "x" if note else "w", encoding="ascii") as out:
+        out.write(note)
+
+
+def tell(step):
+    for note, names in (("", step.get("notify")), ("reload", step.get("reload"))):
+        for one in names or ():
+            notify(one, note)
 
 
 def systemctl(*words):
@@ -334,6 +337,7 @@ def service(step):
     name = step["name"]
     mark, changed = notified(name), False
     pending = os.path.exists(mark)
+    reload = step.get("reload") or (pending and os.path.getsize(mark) > 0)
     if pending or systemctl("show", "-p", "NeedDaemonReload", "--value", "--", name).stdout.strip() == "yes":
         systemctl("daemon-reload")
     enabled = systemctl("is-enabled", "--quiet", "--", name).returncode == 0
@@ -347,7 +351,7 @@ def service(step):
         if active and systemctl("stop", "--", name).returncode != 0:
             raise Failed(f"the service '{name}' does not stop")
     elif not active or pending:
-        verb = "start" if not active else "reload" if step.get("reload") else "restart"
+        verb = "start" if not active else "reload" if reload else "restart"
         systemctl("reset-failed", "--", name)
         done = systemctl(verb, "--", name)
         end = time.monotonic() + SETTLED
@@ -369,8 +373,7 @@ def service(step):
 
 
 def words_of(step):
-    argv = step["words"]
-    return ["runuser", "-u", step["user"], "--", *argv] if step.get("user") else argv
+    return ["runuser", "-u", step["user"], "--", *step["words"]] if step.get("user") else step["words"]
 
 
 def command(step):
@@ -382,8 +385,7 @@ def command(step):
     if done.returncode != 0 and not step.get("failing"):
         what = step["words"][0] if step["words"][0] not in ("sh", "bash") else "the command"
         raise Failed(f"{what} ended with status {done.returncode}:{said(done.stderr or done.stdout)}")
-    found = {"exitCode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
-    return True, found
+    return True, {"exitCode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
 
 def script(step):
@@ -463,8 +465,7 @@ def attempt(step):
 
 
 def wait(step):
-    timeout = step.get("timeout") or 60
-    end = time.monotonic() + timeout
+    end = time.monotonic() + (timeout := step.get("timeout") or 60)
     while (seen := attempt(step)) is not None:
         if time.monotonic() > end:
             what = step.get("url") or (f"port {step['port']}" if "port" in step else step["words"][0])

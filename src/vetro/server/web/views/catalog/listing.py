@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
 from typing import Any
 
-from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from vetro.packages.bundle import applications as bundled_applications
-from vetro.packages.bundle import bundled_folder
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import answers, fuzzy_search, search
-from vetro.server.catalog.imports import import_packages
-from vetro.server.catalog.models import Category
-from vetro.server.catalog.storage import store_changed
-from vetro.server.errors import Unavailable
-from vetro.server.web.page import go, page, render
+from vetro.server.web.page import page, render
 from vetro.server.web.views.catalog import facets, into, recent
 from vetro.server.web.views.packages.rows import completed, found, texts
 
@@ -101,32 +90,6 @@ def _featured(caller: Caller, sides: facets.Facets) -> list[dict[str, Any]]:
     return found(caller, query, _FEATURED)[0]
 
 
-@page("POST", rule="upload_package")
-def applications(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """Imports the applications that come with Vetro into the project; those that are there already are left alone."""
-    return _imported(request, caller, _applications())
-
-
-@page("POST", rule="upload_package")
-def examples(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """Imports the example packages into the project; those that are there already are left alone."""
-    return _imported(request, caller, _archives())
-
-
-def _imported(request: HttpRequest, caller: Caller, data: tuple[bytes, ...]) -> HttpResponse:
-    if not data:
-        raise Unavailable(_("These packages are not part of this installation."))
-    with transaction.atomic():
-        done = import_packages(caller, data, skip_existing=True)
-        for package in done.packages:
-            if names := _categories().get(package.fqn):
-                store_changed(package, list(Category.objects.filter(name__in=names).order_by("name")))
-    facets.forget(caller.project_id)
-    number = len(done.packages)
-    messages.success(request, ngettext("%d package is imported.", "%d packages are imported.", number) % number)
-    return go(request, "/app/catalog/")
-
-
 def _plain(values: list[str]) -> list[str]:
     return texts([value.replace("\0", "") for value in values])
 
@@ -136,29 +99,3 @@ def _ticked(offered: tuple[tuple[str, int], ...], chosen: list[str]) -> list[tup
     wanted = {name.lower(): name for name in chosen}
     known = [(name, number, wanted.pop(name.lower(), None) is not None) for name, number in offered]
     return known + [(name, 0, True) for name in wanted.values()]
-
-
-@cache
-def _categories() -> dict[str, list[str]]:
-    """Full name of an example -> the categories that it belongs to: packages have none of their own."""
-    place = bundled_folder("examples")
-    found: dict[str, list[str]] = {} if place is None else json.loads((place / "categories.json").read_text("utf-8"))
-    return found
-
-
-@cache
-def _archives() -> tuple[bytes, ...]:
-    """The packages of examples/, in all their versions: what fills an empty catalog with one click."""
-    from vetro.packages.checks.paths import package_paths
-    from vetro.packages.load import open_package
-
-    place = bundled_folder("examples")
-    return () if place is None else tuple(open_package(path).blob for path in package_paths(str(place)))
-
-
-@cache
-def _applications() -> tuple[bytes, ...]:
-    """The applications of catalog/, in all their versions."""
-    from vetro.packages.load import open_package
-
-    return tuple(open_package(folder).blob for folders in bundled_applications().values() for folder in folders)
