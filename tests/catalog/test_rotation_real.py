@@ -25,7 +25,7 @@ Name: Client
 Extends: murano:Application
 Properties:
   name: {Contract: $.string().notNull()}
-  kind: {Contract: '$.string().notNull().check($ in list(amqp, mysql))'}
+  kind: {Contract: $.string().notNull()}
   service: {Contract: $.class(std:Accounts).notNull()}
   server: {Contract: $.class(std:Server).notNull()}
 Methods:
