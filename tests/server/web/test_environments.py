@@ -13,8 +13,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from tests.server.environments.conftest import garden_package as garden_package  # fixtures
 from tests.server.environments.conftest import plant
-from tests.server.environments.conftest import planting as planting  # a fixture
+from tests.server.environments.conftest import planting as planting
 from vetro.server.environments import deploy, drafts, history, packages, sessions
 from vetro.server.environments.models import Environment, Session
 from vetro.server.tasks.models import Task

@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 
 from tests.server.environments.conftest import Garden
-from tests.server.environments.conftest import planting as planting  # a fixture
+from tests.server.environments.conftest import garden_package as garden_package  # fixtures
+from tests.server.environments.conftest import planting as planting
 from tests.server.environments.test_upgrade_drafts import MANIFEST, STORE, TILL, packed, parts, ready, two
 from tests.server.environments.test_upgrade_drafts import shop as shop  # a fixture
 from tests.server.web.pagekit import followed, opened
