@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 
-from django.db import Error, close_old_connections
+from django.db import Error, close_old_connections, connection
 
 from vetro.server.accounts import token_usage
 from vetro.server.http.processes import die_with_parent
@@ -23,7 +24,16 @@ def begin() -> None:
     threading.Thread(target=_work, name="background-work", daemon=True).start()
 
 
+def _join() -> None:
+    """Opens a connection to PostgreSQL before anybody asks something: `vetro doctor` counts servers by their sessions,
+    and what a server may want counts, too, while it is idle. The pool keeps it."""
+    if connection.vendor == "postgresql":
+        with suppress(Error):  # who asks is told
+            connection.ensure_connection()
+
+
 def _work() -> None:
+    _join()
     wake, look = threading.Event(), 0
     while not wake.wait(_PAUSE):
         look += 1

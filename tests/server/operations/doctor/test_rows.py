@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, connections
 
 from tests.server.operations.doctor.test_here import problems
 from vetro.engine.version import engine_version
@@ -18,6 +19,7 @@ from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config
 from vetro.server.database import database_settings
 from vetro.server.environments.models import Environment
+from vetro.server.http import background_work
 from vetro.server.operations.database.backup_file import ACTION
 from vetro.server.operations.doctor import backups, growth, workers
 from vetro.server.tasks.backends import Backend
@@ -52,6 +54,7 @@ def test_workers_on_many_machines(settings: Make) -> None:
     assert any("on the machine of the worker" in text for _, text in problems(workers.examine(settings())))
 
 
+@pytest.mark.database
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections to run out of")
 def test_too_few_connections(settings: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     worker("w")
@@ -66,6 +69,7 @@ def test_too_few_connections(settings: Make, monkeypatch: pytest.MonkeyPatch) ->
         )
 
 
+@pytest.mark.database
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connections to run out of")
 def test_every_server_counts(settings: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Servers are told apart by the names of their sessions, which all processes of one have."""
@@ -85,6 +89,32 @@ def test_every_server_counts(settings: Make, monkeypatch: pytest.MonkeyPatch, tm
     finally:
         for other in others:
             other.close()
+
+
+@pytest.mark.database
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no sessions")
+@pytest.mark.django_db(transaction=True)
+def test_a_server_has_a_session_before_anybody_asks_it() -> None:
+    def sessions() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+            return int(cursor.fetchone()[0])
+
+    opened, end = threading.Event(), threading.Event()
+
+    def process() -> None:
+        background_work._join()
+        opened.set()
+        end.wait(30)
+        connections.close_all()
+
+    before, thread = sessions(), threading.Thread(target=process)
+    thread.start()
+    try:
+        assert opened.wait(30) and sessions() == before + 1
+    finally:
+        end.set()
+        thread.join()
 
 
 def test_growth(settings: Make) -> None:
