@@ -72,6 +72,12 @@ def test_reports_that_are_lost_doubled_or_out_of_order(reports: list[str]) -> No
     assert verdict.reported_once([told(reports)]).wrong
 
 
+def test_an_agent_that_is_waited_for_is_told_once() -> None:
+    waits = "waits for the agent with the queue 'q'"
+    assert not verdict.reported_once([told([*GOOD[:2], waits, *GOOD[2:]])]).wrong
+    assert verdict.reported_once([told([*GOOD[:2], waits, waits, *GOOD[2:]])]).wrong
+
+
 @pytest.mark.parametrize(
     ("state", "error", "right"),
     [

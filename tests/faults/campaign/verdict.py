@@ -101,7 +101,9 @@ def reported_once(told: Iterable[Told]) -> Check:
         good = found[:1] == [_FIRST] and found[-1].startswith(_LAST) and not twice
         if one.as_ordered:
             good = good and steps == [f"step {n}" for n in range(one.steps)]
-            good = good and _GROUPS in found and len(found) == one.steps + 3 + one.order.fails
+            # Where the machine is busy, people are told, once, that an agent is waited for.
+            waits = [text for text in found if text.startswith("waits for the agent ")]
+            good = good and _GROUPS in found and len(found) - len(waits) == one.steps + 3 + one.order.fails
         if not good:
             check.wrong.append(f"{one.order.title}: {found}")
     return check
