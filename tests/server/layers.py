@@ -42,10 +42,10 @@ class People:
         self._make = make
         self._made: dict[str, Any] = {}
 
-    def __call__(self, name: str, *more: str) -> Any:
+    def __call__(self, name: str, *more: str, **named: str) -> Any:
         """Somebody, made by the first call."""
         if name not in self._made:
-            self._made[name] = self._make(name, *more)
+            self._made[name] = self._make(name, *more, **named)
         return self._made[name]
 
     def above(self, renewed: Callable[[Any], Any]) -> People:

@@ -11,7 +11,6 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from vetro.server.caller import SYSTEM
 from vetro.server.catalog import standard_packages
 from vetro.server.tasks import clock
 from vetro.server.tasks.worker import run_queued
-from vetro.server.web.views.catalog import listing
+from vetro.server.web.views.catalog import bundled
 
 #: What a person may at most, by their role.
 #: Pages that lead there whoever comes.
@@ -163,9 +162,10 @@ def built(django_db_setup: None, django_db_blocker: Any) -> Iterator[Campaign]:
     changed = setup.config().changed({"packages.import_hosts": ["127.0.0.1:1"]})
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(setup, "_current", changed)
-        # What two buttons of the catalog add is shown by tests/server/web/test_catalog.py: here each adds one package.
-        for several in ("_applications", "_archives"):
-            patch.setattr(listing, several, partial(tuple, getattr(listing, several)()[:1]))
+        # What two buttons of the catalog add is shown by tests/server/web/test_catalog.py: here each adds one.
+        application, example = dict(list(bundled._applications().items())[:1]), bundled._archives()[:1]
+        patch.setattr(bundled, "_applications", lambda: application)
+        patch.setattr(bundled, "_archives", lambda: example)
         _Kept.setUpClass()
         try:
             standard_packages.ensure()
