@@ -126,7 +126,7 @@ class Watch:
         return told
 
     def contents(self) -> list[dict[str, Any]]:
-        """What clouds have of environments that were listed since the last time (`inventory.Inventory.take`)."""
+        """What clouds have of environments that were listed since the last time (`inventory.CloudListings.take`)."""
         return self._looks.inventory.take()
 
     def metrics(self) -> list[dict[str, Any]]:

@@ -182,7 +182,7 @@ class Journal(Protocol):
         ...  # pragma: no cover - protocol
 
 
-#: Texts of an effect's arguments that are longer are left out of `Entry.about`.
+#: Texts of an effect's arguments that are longer are left out of `RecordedEffect.about`.
 _LONGEST_TEXT = 200
 
 

@@ -63,8 +63,8 @@ def _v1_status(by: str) -> str:
     return _STATUS.format(destroyed=f"e.task_id IN {destroying}", changed=f"e.task_id IN {tasks}", failed=_V1_FAILED)
 
 
-#: The status of each of many environments ``e`` as /v1 has it, see `Found.v1_status`: the tasks at work are looked up
-#: once and not for each. SQLite has to be told by which index, and would read all tasks that there are.
+#: The status of each of many environments ``e`` as /v1 has it, see `ListedEnvironment.v1_status`: the tasks at work are
+#: looked up once and not for each. SQLite has to be told by which index, and would read all tasks that there are.
 V1_STATUS: Final = _v1_status("")
 V1_STATUS_ON_SQLITE: Final = _v1_status(" INDEXED BY dispatch_ta_state_641444_idx")
 #: Most values that a statement is given at once.

@@ -52,7 +52,7 @@ class Entry(models.Model):
     #: The state that it was looked at in, and the digest of its lock.
     number = models.BigIntegerField(default=0)
     lock = models.CharField(max_length=64, blank=True, default="")
-    #: `groups.Finding.detail`.
+    #: `groups.EnvironmentImpact.detail`.
     detail = EncryptedJSON(null=True)
     #: The plans with the version that it has and with this one: {old, new}.
     plans = EncryptedJSON(null=True)

@@ -4,7 +4,7 @@
 ``packages`` is a list of ``{fqn, version, digest, source}``, and ``identities`` (who asks, whose environment it is;
 `vetro.engine.host`), ``environment`` (id of the environment that a plan is about), ``trace`` (what its spans belong to)
 ``cloud`` (where its servers are made, where that is not what the settings say) and ``resolution`` (why these packages:
-rows of `vetro.packages.lock.Choice`) stand beside. Settings that a run
+rows of `vetro.packages.lock.ChosenVersion`) stand beside. Settings that a run
 depends on are part of it: a task that is continued after a death sees what it saw before.
 """
 

@@ -67,7 +67,7 @@ class Drift:
 
 
 def note(told: Iterable[Mapping[str, Any]]) -> None:
-    """Keeps what clouds were found to have (`vetro.engine.watching.inventory.Inventory.take`).
+    """Keeps what clouds were found to have (`vetro.engine.watching.inventory.CloudListings.take`).
 
     Of environments that are as before only the time is written, for all of them at once.
     """
