@@ -95,7 +95,7 @@ LONG = (
 )
 
 
-#: What pytest-django begins each test with, for marks, settings and classes that no test here has: half of what pytest
+#: What pytest-django begins each test with, for marks and settings that no test here has: half of what pytest
 #: itself takes for a test.
 IDLE = frozenset(
     {
@@ -103,7 +103,6 @@ IDLE = frozenset(
         "_django_clear_site_cache",
         "_django_isolate_apps",
         "_django_set_urlconf",
-        "_django_setup_unittest",
         "_fail_for_invalid_template_variable",
         "_live_server_helper",
         "_template_string_if_invalid_marker",
