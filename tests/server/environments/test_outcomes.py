@@ -99,7 +99,7 @@ def test_a_failed_action_leaves_what_the_deployments_made_of_the_environment(pla
         assert row.state == ("deployed" if isinstance(litres, int) else "deploy failure")
         found = queries.get(garden.caller, garden.id)
         ((listed,),) = search.whole(garden.caller.project_id)
-        assert garden.show()["status"] == listed["status"] == found.v1_status
+        assert garden.show()["status"] == listed[-1] == found.v1_status
         (shown,) = search.part(garden.caller.project_id, status=found.status)
         assert shown.status == found.status
         return found.status, found.v1_status
