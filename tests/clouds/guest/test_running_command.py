@@ -145,7 +145,7 @@ def test_a_process_that_is_killed_leaves_no_command(tmp_path: Path) -> None:
         "import sys, time; from pathlib import Path; from vetro.clouds.interface import Command\n"
         "from vetro.clouds.guest.running_command import *\n"
         "words = ('sh', '-c', 'echo $$; sleep 4006')\n"
-        "held = GuestCommand(Entry(words), Command(words=words, socket=Path(sys.argv[1], 'a.sock')))\n"
+        "held = GuestCommand(CommandEntry(words), Command(words=words, socket=Path(sys.argv[1], 'a.sock')))\n"
         "print(held.read(30).data.decode(), flush=True); time.sleep(60)\n"
     )
     server = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
