@@ -38,6 +38,7 @@ DECLARED: dict[str, dict[str, str]] = {
     "dispatch.0007_log_bytes": {"RunSQL": "fills the new column, whose default is 0"},
     "dispatch.0008_long_lines": {"RunPython": "cuts lines that lists need not show whole; rows stay readable"},
     "dispatch.0011_fewer_indexes": {"RunPython": "drops indexes for which others serve; no row changes"},
+    "dispatch.0012_vacuum": {"RunPython": "says when PostgreSQL cleans three tables up; no row changes"},
 }
 #: Kinds of operations after which statements of the version before mean what they meant. Of all others, also of those
 #: that a later Django brings, each is declared. An index refuses no row, and its name is in no statement.

@@ -90,6 +90,9 @@ def root_of(session: Session | None, found: queries.ListedEnvironment) -> dict[s
     draft = session.draft if session is not None else None
     present = ((draft if draft is not None else found.model) or {}).get("Objects")
     root: dict[str, Any] | None = definitions.in_environment(found, present)
+    if session is not None and draft is None and session.revision and root is not None and header_of(root) is not None:
+        # Its changes were taken back, so it is stored no more; clients of /v1 read when the last one was made.
+        return {**root, "?": {**root["?"], "updated": stamp(session.updated)}}
     return root
 
 
@@ -108,15 +111,13 @@ def change(
     what: str = "changed",
     revision: int | None = None,
     stamped: bool = True,
-    kept: bool = False,
 ) -> tuple[Session, dict[str, Any]]:
     """Changes a draft: the session and its new root object. All or nothing.
 
     ``edit`` may be called again, with the root object of another revision, when the draft was changed meanwhile.
     ``revision``: the revision that the change was made for; raises `DraftChanged` when it is another one by now.
-    ``stamped``: whether the model says when it was changed. ``kept``: whether the draft stays one where nothing in it
-    is other than in the environment. Raises what ``edit`` and `sessions.writable` raise, and `Invalid` for a model that
-    would be too large, too deep, or have two objects of one id.
+    ``stamped``: whether the model says when it was changed. Raises what ``edit`` and `sessions.writable` raise, and
+    `Invalid` for a model that would be too large, too deep, or have two objects of one id.
     """
     for attempt in range(_TRIES):
         # Others can write meanwhile, since a large model takes seconds. Only the last attempt keeps them waiting.
@@ -126,19 +127,16 @@ def change(
             with transaction.atomic():
                 session, found = sessions.writable(caller, environment_id, session_id, model=False)
                 if session.revision == made.revision:
-                    _write(caller, found, session, made, what, kept)
+                    _write(caller, found, session, made, what)
                     break
     session.draft = {"Objects": made.root}
     return session, made.root
 
 
-def _write(
-    caller: Caller, found: queries.ListedEnvironment, session: Session, made: _Made, what: str, kept: bool
-) -> None:
+def _write(caller: Caller, found: queries.ListedEnvironment, session: Session, made: _Made, what: str) -> None:
     enforcement.check_model(found.project_id, made.stored, made.size, lambda: _stored(session))
     # An upgrade's draft is one without a changed object, too: it has other packages.
-    kept = kept or made.differs or session.upgrade is not None or bool(session.lock_id)
-    session.draft = made.stored if kept else None
+    session.draft = made.stored if made.differs or session.upgrade is not None or session.lock_id else None
     session.revision += 1
     session.save(update_fields=["draft", "revision", "updated"])
     record(caller, "session.change", session.id, found.name, environment=found.id, change=what)
@@ -252,8 +250,7 @@ def put_services(caller: Caller, environment_id: str, session_id: str, path: Seq
 
     if not path and not isinstance(given, list):
         raise Invalid(Text("the applications must be a list of objects"))
-    # Clients of /v1 read when the model was replaced in it, also when later changes say nothing of that.
-    change(caller, environment_id, session_id, edit, what="replaced", kept=True)
+    change(caller, environment_id, session_id, edit, what="replaced")
     return given
 
 
