@@ -133,9 +133,11 @@ def test_packages_out_of_the_catalog_and_drafts_too_old(ann: Any) -> None:
         EnvironmentPackage.objects.create(environment=row, fqn=fqn, version="1.0", digest=digest)
     RetiredVersion.objects.create(project_id=row.project_id, fqn="test.gone", version="1.0", digest="g" * 64)
     RetiredVersion.objects.create(project_id=row.project_id, fqn="test.own", version="1.0", digest="x" * 64)
-    Session.objects.create(environment=row, user_id="ann", version=0, revision=1)
+    draft = {"Objects": {}}
+    Session.objects.create(environment=row, user_id="ann", version=0, revision=1, draft=draft)
     Session.objects.create(environment=row, user_id="ann", version=0)
-    Session.objects.create(environment=row, user_id="ann", version=1, revision=1)
+    Session.objects.create(environment=row, user_id="ann", version=0, revision=2)  # its changes were taken back
+    Session.objects.create(environment=row, user_id="ann", version=1, revision=1, draft=draft)
     kinds = [(item.kind, item.repaired) for item in of(row).items]
     assert kinds == [("package-missing", False), ("draft-older", False)]
     assert told(row)[0] == "package test.gone 1.0 was taken out of the catalog"

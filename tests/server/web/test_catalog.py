@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -96,7 +98,9 @@ def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(
     assert len(known) >= 9 and list(known).index("WordPress") > max(map(list(known).index, ("MariaDB", "HAProxy")))
     few = {name: known[name][-1:] for name in ("Redis", "HAProxy", "StaticSite")}
     monkeypatch.setattr(bundled, "_applications", lambda: few)
-    monkeypatch.setattr(bundled, "_AT_ONCE", 0.0001)  # one at a time
+    clock = itertools.count()  # each look at it is a second later: one application in each answer
+    monkeypatch.setattr(bundled, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(bundled, "_AT_ONCE", 1.5)
     genuine, broken = service.import_packages, ["HAProxy"]
 
     def imported(caller: Any, archives: Any, **options: Any) -> Any:
