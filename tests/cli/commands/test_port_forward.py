@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.deploykit import PATIENCE, Place
-from vetro.cli.environments.forwarding import Forward
+from vetro.cli.environments.port_forwarding import Forward
 
 #: The command, in a process whose recorded servers run commands here.
 PROGRAM = """\

@@ -17,7 +17,7 @@ import pytest
 from tests.server.servekit import Service
 from vetro.server.http import responses
 from vetro.server.http.responses import Answers
-from vetro.server.requests.collected import PART, Collected, collected
+from vetro.server.requests.buffered_response import PART, BufferedResponse, buffered
 
 pytestmark = pytest.mark.attack("bodies", "slow-reader")
 
@@ -83,8 +83,8 @@ def test_an_answer_arrives_whole_with_its_length() -> None:
 
 def test_an_answer_from_a_file_arrives_whole_and_is_gone() -> None:
     async def sent() -> None:
-        data, client = collected(b"x" * 1000 for _ in range(400)), Client(100)
-        assert isinstance(data, Collected)
+        data, client = buffered(b"x" * 1000 for _ in range(400)), Client(100)
+        assert isinstance(data, BufferedResponse)
         await Answers().send(client.send, head(), data, "project a")
         assert client.body == b"x" * 400_000
         assert client.sent[0]["headers"] == [(b"Content-Length", b"400000")]

@@ -35,7 +35,7 @@ from vetro.server.caller import SYSTEM
 from vetro.server.catalog import standard_packages
 from vetro.server.tasks import clock
 from vetro.server.tasks.worker import run_queued
-from vetro.server.web.views.catalog import bundled
+from vetro.server.web.views.catalog import bundled_packages
 
 #: What a person may at most, by their role.
 #: Pages that lead there whoever comes.
@@ -163,9 +163,12 @@ def built(django_db_setup: None, django_db_blocker: Any) -> Iterator[Campaign]:
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(setup, "_current", changed)
         # What two buttons of the catalog add is shown by tests/server/web/test_catalog.py: here each adds one.
-        application, example = dict(list(bundled._applications().items())[:1]), bundled._archives()[:1]
-        patch.setattr(bundled, "_applications", lambda: application)
-        patch.setattr(bundled, "_archives", lambda: example)
+        application, example = (
+            dict(list(bundled_packages._applications().items())[:1]),
+            bundled_packages._archives()[:1],
+        )
+        patch.setattr(bundled_packages, "_applications", lambda: application)
+        patch.setattr(bundled_packages, "_archives", lambda: example)
         _Kept.setUpClass()
         try:
             standard_packages.ensure()

@@ -68,11 +68,11 @@ def _text(answer: Any) -> str:
 def test_an_empty_catalog_offers_the_examples_and_imports_them_with_one_click(
     ann: Any, browser: Browser, monkeypatch: Any
 ) -> None:
-    from vetro.server.web.views.catalog import bundled
+    from vetro.server.web.views.catalog import bundled_packages
 
-    found = bundled._archives()
+    found = bundled_packages._archives()
     assert len(found) > 10
-    monkeypatch.setattr(bundled, "_archives", lambda: found[:5])  # all of them would take their time
+    monkeypatch.setattr(bundled_packages, "_archives", lambda: found[:5])  # all of them would take their time
     client = browser(ann)
     assert "The catalog is empty" in _text(client.get("/app/catalog/"))
     assert client.post("/app/catalog/examples")["Location"] == "/app/catalog/"
@@ -92,15 +92,15 @@ def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(
     ann: Any, browser: Browser, monkeypatch: Any
 ) -> None:
     """The page asks for the next until all are there; what cannot be had is named, and holds nobody up."""
-    from vetro.server.web.views.catalog import bundled
+    from vetro.server.web.views.catalog import bundled_packages
 
-    known = bundled._applications()
+    known = bundled_packages._applications()
     assert len(known) >= 9 and list(known).index("WordPress") > max(map(list(known).index, ("MariaDB", "HAProxy")))
     few = {name: known[name][-1:] for name in ("Redis", "HAProxy", "StaticSite")}
-    monkeypatch.setattr(bundled, "_applications", lambda: few)
+    monkeypatch.setattr(bundled_packages, "_applications", lambda: few)
     clock = itertools.count()  # each look at it is a second later: one application in each answer
-    monkeypatch.setattr(bundled, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(bundled, "_AT_ONCE", 1.5)
+    monkeypatch.setattr(bundled_packages, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(bundled_packages, "_AT_ONCE", 1.5)
     genuine, broken = service.import_packages, ["HAProxy"]
 
     def imported(caller: Any, archives: Any, **options: Any) -> Any:
@@ -108,7 +108,7 @@ def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(
             raise Unavailable(Text("other packages are being examined; try again later"))
         return genuine(caller, archives, **options)
 
-    monkeypatch.setattr(bundled, "import_packages", imported)
+    monkeypatch.setattr(bundled_packages, "import_packages", imported)
     client = browser(ann)
     assert "Add the applications of Vetro" in _text(client.get("/app/catalog/"))
     page = _text(client.post("/app/catalog/applications"))

@@ -7,7 +7,7 @@ import click
 from vetro.cli import output as out
 from vetro.cli.client.connect import server as connected
 from vetro.cli.client.contexts import context_option
-from vetro.cli.environments.forwarding import Forward, forward
+from vetro.cli.environments.port_forwarding import Forward, forward
 from vetro.cli.name_completion import environments
 from vetro.cli.task_run import workspace_option
 

@@ -20,7 +20,7 @@ from wsgiref.util import FileWrapper
 
 from vetro.server.http.concurrency import whose
 from vetro.server.http.responses import SEND_SECONDS, Answers, Head, Send
-from vetro.server.requests.collected import SMALL, Collected
+from vetro.server.requests.buffered_response import SMALL, BufferedResponse
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -56,12 +56,12 @@ class Gateway:
         finally:
             body.close()
 
-    def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> tuple[Head, bytes | Collected] | None:
+    def _answer(self, environ: dict[str, Any], body: Body, send: Send) -> tuple[Head, bytes | BufferedResponse] | None:
         """Runs in a thread of the pool. Head and body of an answer that is too large to be sent here."""
         start = _Start()
         parts = self._application(environ, start)
         head = {"type": "http.response.start", "status": start.status, "headers": start.headers}
-        if isinstance(parts, Collected):
+        if isinstance(parts, BufferedResponse):
             return head, parts
         if isinstance(parts, list):
             data = b"".join(parts)

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from vetro.server.requests.collected import PART, Collected
+from vetro.server.requests.buffered_response import PART, BufferedResponse
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Head = dict[str, Any]
@@ -42,7 +42,7 @@ class Answers:
         self._most = most
         self._held: list[_Answer] = []
 
-    async def send(self, send: Send, head: Head, data: bytes | Collected, whose: str) -> None:
+    async def send(self, send: Send, head: Head, data: bytes | BufferedResponse, whose: str) -> None:
         """Sends an answer in parts. It ends early, and with it the connection, where the client does not read."""
         loop = asyncio.get_running_loop()
         answer = _Answer(whose, len(data), loop.create_future(), loop.time())
@@ -58,7 +58,7 @@ class Answers:
                 sending.result()
                 answer.taken = loop.time()
         finally:
-            if isinstance(data, Collected):
+            if isinstance(data, BufferedResponse):
                 data.close()
             if answer in self._held:
                 self._held.remove(answer)
@@ -76,10 +76,10 @@ class Answers:
             longest.cut.set_result(None)
 
 
-def _messages(head: Head, data: bytes | Collected) -> Iterator[dict[str, Any]]:
+def _messages(head: Head, data: bytes | BufferedResponse) -> Iterator[dict[str, Any]]:
     # The HTTP server takes about a dozen parts that its client has not read.
     yield _with_length(head, len(data))
-    for part in data if isinstance(data, Collected) else _parts(data):
+    for part in data if isinstance(data, BufferedResponse) else _parts(data):
         yield {"type": "http.response.body", "body": part, "more_body": True}
     yield {"type": "http.response.body", "body": b""}
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.urls import path
 
-from vetro.server.web.views.catalog import application, bundled, gets, listing, targets
+from vetro.server.web.views.catalog import application, bundled_packages, gets, listing, targets
 
 urlpatterns: list[Any] = [
     path("", listing.listing, name="catalog"),
-    path("applications", bundled.applications),
-    path("examples", bundled.examples),
+    path("applications", bundled_packages.applications),
+    path("examples", bundled_packages.examples),
     path("<str:fqn>/", application.show),
     path("<str:fqn>/form", application.form),
     path("<str:fqn>/gets", gets.gets),

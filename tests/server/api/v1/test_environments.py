@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from benchmarks import bulk
 from vetro.server.api.v1.routing import respond
 from vetro.server.environments.models import Environment
-from vetro.server.requests.collected import Collected
+from vetro.server.requests.buffered_response import BufferedResponse
 
 
 def make(person: Any, name: str = "e") -> str:
@@ -62,7 +62,7 @@ def test_a_long_list_is_never_in_memory(ann: Any) -> None:
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert isinstance(plain.body, Collected) and plain.body.size > 2_500_000
+    assert isinstance(plain.body, BufferedResponse) and plain.body.size > 2_500_000
     with closing(plain.body):
         rows = json.loads(b"".join(plain.body))["environments"]
     assert [row["name"] for row in rows] == [f"e{n:05}" for n in range(count)]

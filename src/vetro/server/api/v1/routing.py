@@ -25,7 +25,7 @@ from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.call import Call, InParts, Raw
 from vetro.server.environments import simulation
 from vetro.server.errors import Invalid, NotAcceptable, NotFound, NotSignedIn, ServiceError
-from vetro.server.requests.collected import Collected, collected
+from vetro.server.requests.buffered_response import BufferedResponse, buffered
 from vetro.yaql.errors import VetroError
 
 _log = logging.getLogger("vetro.api")
@@ -106,7 +106,7 @@ class Plain:
     """An answer as it goes to the client, by name of header."""
 
     status: int
-    body: bytes | Collected
+    body: bytes | BufferedResponse
     headers: dict[str, str]
 
 
@@ -171,7 +171,7 @@ def _plain(data: Any, content_type: str) -> Plain:
         body = data.data.encode() if isinstance(data.data, str) else data.data
         return Plain(200, body, {"Content-Type": data.content_type})
     if isinstance(data, InParts):
-        return Plain(200, collected(data.parts), {"Content-Type": content_type})
+        return Plain(200, buffered(data.parts), {"Content-Type": content_type})
     return Plain(200, _encode(data).encode(), {"Content-Type": "application/json"})
 
 

@@ -199,9 +199,8 @@ def _begun(request: HttpRequest, caller: Caller, told: About | None = None, **wh
             if form in kept and "package" in what:
                 messages.info(request, _("This form goes on where you left it."))
                 return go(request, f"/app/forms/{form}/")
-            if (
-                form not in kept and request.method == "GET"
-            ):  # reading an address again and again leaves one form that nobody has answered
+            # Reading an address again and again leaves one form that nobody has answered.
+            if form not in kept and request.method == "GET":
                 with suppress(NotFound):
                     form_session.discard(caller, form)
                 remember(request, form, None)

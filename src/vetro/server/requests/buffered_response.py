@@ -1,4 +1,4 @@
-"""`collected`: an answer that is made in parts, whole before anything of it is sent.
+"""`buffered`: an answer that is made in parts, whole before anything of it is sent.
 
 So it has a status, whatever happens while it is made, and holds no connection to the database and no thread while its
 client reads; no memory either: a large one lies in a file without a name.
@@ -15,7 +15,7 @@ SMALL: Final = 1 << 18
 PART: Final = 1 << 16
 
 
-class Collected:
+class BufferedResponse:
     """A large answer: iterable, as WSGI wants it, once."""
 
     def __init__(self, head: bytes, parts: Iterable[bytes]) -> None:
@@ -39,11 +39,11 @@ class Collected:
         self._file.close()
 
 
-def collected(parts: Iterable[bytes]) -> bytes | Collected:
+def buffered(parts: Iterable[bytes]) -> bytes | BufferedResponse:
     """All of it. Raises what making it raises, and `OSError` where there is no room for it."""
     parts, head = iter(parts), b""
     for part in parts:
         head += part
         if len(head) > SMALL:
-            return Collected(head, parts)
+            return BufferedResponse(head, parts)
     return head

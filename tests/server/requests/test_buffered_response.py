@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from vetro.server.requests.collected import PART, SMALL, Collected, collected
+from vetro.server.requests.buffered_response import PART, SMALL, BufferedResponse, buffered
 
 
 def test_what_is_small_is_bytes() -> None:
-    assert collected([]) == b"" and collected([b"a", b"", b"bc"]) == b"abc"
-    assert collected([b"x" * SMALL]) == b"x" * SMALL
+    assert buffered([]) == b"" and buffered([b"a", b"", b"bc"]) == b"abc"
+    assert buffered([b"x" * SMALL]) == b"x" * SMALL
 
 
 def test_what_is_large_comes_in_parts() -> None:
-    found = collected([b"x" * SMALL, b"y", b"z" * 3])
-    assert isinstance(found, Collected) and len(found) == SMALL + 4
+    found = buffered([b"x" * SMALL, b"y", b"z" * 3])
+    assert isinstance(found, BufferedResponse) and len(found) == SMALL + 4
     parts = [*found]
     assert b"".join(parts) == b"x" * SMALL + b"yzzz"
     assert max(map(len, parts)) == PART
@@ -34,5 +34,5 @@ def test_nothing_is_left_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise LookupError
 
     with pytest.raises(LookupError):
-        collected(parts())
+        buffered(parts())
     assert [*tmp_path.iterdir()] == []
