@@ -94,6 +94,23 @@ def test_whoever_waits_for_an_answer_reads_no_plans(shops: list[str], ann: Any, 
     assert len(said) > 3 and not read
 
 
+def test_an_end_while_somebody_looks_is_told_whole(
+    shops: list[str], ann: Any, drain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told as done with those that had been looked at before."""
+    impact = service.start(ann.caller, stored("1.1.0"))
+    genuine = service.tasks
+
+    def ended(impact: Any) -> list[str]:
+        waiting = genuine(impact)
+        drain()
+        return waiting if waiting and genuine(impact) else []
+
+    monkeypatch.setattr(service, "tasks", ended)
+    found = service.describe(ann.caller, impact)
+    assert (found["state"], found["done"], found["total"], counted(found)) == ("done", 2, 2, {"changes": 2})
+
+
 @pytest.mark.campaign
 def test_more_groups(shops: list[str], ann: Any, drain: Callable[..., Any]) -> None:
     assert counted(asked(ann, drain, stored("1.0.1"))) == {"same": 2}

@@ -182,6 +182,8 @@ def tasks(impact: Impact) -> list[str]:
 
 def describe(caller: Caller, impact: Impact) -> dict[str, Any]:
     """What was found out so far, as the caller may see it: see `vetro.server.api.v2.impact`."""
+    # Before what was found out is counted: an end between the two would be told with a part of the environments.
+    going = bool(tasks(impact))
     counts = dict(impact.entries.order_by().values_list("group").annotate(Count("id")))
     waiting, total = counts.pop("", 0), sum(counts.values())
     order = sorted(counts, key=lambda name: (-counts[name], groups.GROUPS.index(name)))
@@ -196,7 +198,7 @@ def describe(caller: Caller, impact: Impact) -> dict[str, Any]:
         "engine": impact.engine,
         "created": stamp(impact.created),
         "all_projects": impact.all_projects,
-        "state": "running" if waiting and tasks(impact) else "done",
+        "state": "running" if waiting and going else "done",
         "done": total,
         "total": total + waiting,
         "basis": basis.hexdigest(),
