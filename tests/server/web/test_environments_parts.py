@@ -15,6 +15,7 @@ from tests.server.web.test_environments import words
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.journal import Ended, RecordedEffect
 from vetro.model.differences import Difference, Property
+from vetro.server.environments import queries
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import queue
 from vetro.server.tasks.claim import Lease, claim
@@ -97,3 +98,21 @@ def test_a_person_decides_on_the_page(ann: Any, browser: Callable[[Any], Client]
     assert client.post(f"{address}resolve", {"key": "0/1", "decision": "done", "answer": "5"}).status_code == 302
     assert DbJournal(made.id).entries()[0].answer == 5
     assert queue.get(ann.caller, made.id).state == "queued"
+
+
+def test_a_task_is_shown_though_its_environment_goes_meanwhile(
+    ann: Any, browser: Callable[[Any], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever watched a deletion saw that there is no such page, at the moment of its end."""
+    package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
+    made = shop.deploy(ann.caller, environment, package)
+    Environment.objects.update(task_id=made.id)
+    genuine = queries.get
+
+    def gone(*given: Any) -> Any:
+        Environment.objects.filter(id=environment.id).delete()
+        return genuine(*given)
+
+    monkeypatch.setattr(queries, "get", gone)
+    page = words(browser(ann).get(f"/app/environments/{environment.id}/tasks/{made.id}/"))
+    assert "Waiting" in page and "To the environments" in page

@@ -19,7 +19,7 @@ from vetro.server.environments import deploy as deploy_rules
 from vetro.server.environments import deployments, lookup, queries, reachable_addresses, realize, simulation
 from vetro.server.environments.models import Environment, State
 from vetro.server.environments.reachable_addresses import Address
-from vetro.server.errors import Invalid, ServiceError
+from vetro.server.errors import Invalid, NotFound, ServiceError
 from vetro.server.language import translated
 from vetro.server.procedures import service as procedures
 from vetro.server.procedures.errors import LossesUnconfirmed
@@ -94,12 +94,13 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
     story = Story(row)
     chosen = _chosen(request)
     newest = Environment.objects.filter(id=environment).values_list("task_id", flat=True).first()
-    there = newest is not None
+    env = _environment(caller, environment)
+    there = env is not None
     simulated = bool(simulation.of_environments([environment]))
     timeline = story.timeline()
     context: dict[str, Any] = {
         **part,
-        "env": queries.get(caller, environment) if there else None,
+        "env": env,
         "seen": seen,
         "what": kind_of(row.kind, row.action),
         "who": User.objects.filter(id=row.user_id).values_list("username", flat=True).first() or row.user_id,
@@ -214,6 +215,14 @@ def _task(caller: Caller, environment: str, task: str) -> Task:
     if row.environment_id != environment or row.kind not in deployments.WORK:
         raise missing(_("task"))
     return row
+
+
+def _environment(caller: Caller, environment: str) -> queries.ListedEnvironment | None:
+    """The environment; None for one that is gone, at whatever moment it went."""
+    try:
+        return queries.get(caller, environment)
+    except NotFound:
+        return None
 
 
 def _chosen(request: HttpRequest) -> tuple[str, list[str]]:
