@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.server.layers import People, layer
 from vetro.server.caller import Caller
@@ -100,6 +102,15 @@ def found(text: str, caller: Caller = ANN, skip: int = 0, **more: Any) -> fuzzy_
     return fuzzy_search.find(caller, query, skip)
 
 
+def asked(text: str) -> tuple[list[str], list[str]]:
+    """Statements of a search that ask the index of substrings, and those that read packages of a page."""
+    with CaptureQueriesContext(connection) as seen:
+        found(text)
+    statements = [query["sql"] for query in seen]
+    index = [sql for sql in statements if " MATCH " in sql or " LIKE " in sql]
+    return index, [sql for sql in statements if "p.class_names" in sql]
+
+
 @pytest.fixture
 def few(db: None) -> None:
     stored(APPLICATIONS)
@@ -165,6 +176,22 @@ class TestAmongMany:
         nothing = found("zebra quagga")
         assert (nothing.rows, nothing.meant, nothing.without) == ([], {}, [])
         assert names("") == names(" ,;% _ ") == []
+
+    def test_the_index_is_asked_once_for_all_words_and_only_a_page_of_packages_is_read(self, db: None) -> None:
+        assert len(asked("example misc")[0]) == 1
+        assert len(asked("exmaple msic")[0]) == 4  # all words, each by itself, all that are meant
+        read = asked("example misc")[1]
+        assert [statement.count("LIMIT 50") for statement in read] == [1]
+
+    def test_a_word_that_is_nowhere_is_left_out_before_one_that_many_have(self, db: None) -> None:
+        left = found("small example zebra misc")
+        assert left.without == ["zebra", "small"] and len(left.rows) == 24
+
+    def test_pages_go_on_where_the_caller_sees_little_of_what_is_ranked(self, db: None) -> None:
+        stored([(f"Quokka {number}", "animal", "", "") for number in range(90)], project="p2", public=False)
+        stored([(f"Zoo {number}", "animal", "", "A quokka.") for number in range(3)])
+        assert names("animal quokka") == ["Zoo 0", "Zoo 1", "Zoo 2"]
+        assert names("quokka animal", order_by=["name"], descending=True) == ["Zoo 2", "Zoo 1", "Zoo 0"]
 
     def test_words_of_other_projects_are_not_told(self, db: None) -> None:
         stored([("Krakatau", "volcano", "", "Secret.")], project="p2", public=False)

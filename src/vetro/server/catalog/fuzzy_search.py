@@ -4,14 +4,15 @@
 (`search_terms`). A term that is nowhere is taken for a misspelt one, or for two words in one (`spelling`); and where no
 package has all terms, the one that is found least is left out, as often as there are others.
 
-Where some thousand packages have all terms, they are ranked by where they have each. Of more the names that have all of
-them come first, then the others in the order of the list, until there are enough: nobody reads further.
+The index is asked for the texts that have all terms. Where these are no more than a thousand or so, they are ranked by
+where they have each term. Of more the names that have all of them come first, then the others in the order of the list,
+until there are enough: nobody reads further. Of packages only those are read that make the page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from vetro.server.caller import Caller
@@ -21,27 +22,38 @@ from vetro.server.catalog.paging import join, select
 from vetro.server.catalog.search import INDEXES, ORDERS, SMALL
 from vetro.server.catalog.search_query import Query
 from vetro.server.catalog.search_terms import Term, terms_of
-from vetro.server.queries import on_sqlite
+from vetro.server.queries import fetch, on_sqlite
 
 #: Packages that one search finds at most: whoever sees so many types another word.
 MOST: Final = 240
-#: Where a term may be, with what the place adds to the rank: at the beginning of a word, within one.
-_PLACES: Final = {"name": (1, 2), "tags": (3, 5), "categories": (3, 5), "fqn": (5, 6), "classes": (6, 7),
-                  "description": (7, 8), "author": (8, 9)}  # fmt: skip
-#: Packages with all words that are ranked, each by all its texts: with twice as many the dearest searches took twice as
-#: long.
-_RANKED: Final = 3000
+#: Where a term may be, with what it adds to the rank: at the beginning of a word, within one.
+#: Fields, what stands before a word of theirs, and what the two places add; the best field first.
+_PLACES: Final = (
+    (("name",), " ", 1, 2),
+    (("tags", "categories"), "\n", 3, 5),
+    (("fqn",), " ", 5, 6),
+    (("classes",), "\n", 6, 7),
+    (("description",), " ", 7, 8),
+    (("author",), " ", 8, 9),
+)
+#: Packages with all words that are ranked, each by all its texts. What this costs rises with them; what it costs to go
+#: through the list until a page is full falls, and is less from there on. From a few on it is looked first which of
+#: the ways to say a word there are at all.
+_RANKED, _FEW = 1200, 300
 #: Names with all words that are ranked; of more the first ones of the list are soon found.
 _NAMED: Final = 400
 #: What it costs a package that it has not all the words beside each other in its name.
 _APART: Final = 1
 
 
+Row = tuple[Any, ...]
+
+
 @dataclass
 class SearchResult:
     """What a search found. ``meant``: {what was typed: what was looked for instead}; ``without``: words left out."""
 
-    rows: list[tuple[Any, ...]]
+    rows: list[Row]
     more: bool = False
     meant: dict[str, str] = field(default_factory=dict)
     without: list[str] = field(default_factory=list)
@@ -58,14 +70,14 @@ def find(caller: Caller, query: Query, skip: int = 0) -> SearchResult:
         return SearchResult([])
     query.limit, limit = min(skip + query.limit, MOST) + 1, query.limit
     lookup = _Lookup(caller, query)
-    known = [lookup.mended(term) for term in terms]
-    found = SearchResult([])
-    left = sorted(known, key=lookup.count, reverse=True)
-    while left:
-        found.rows = lookup.rows(left) if lookup.count(left[-1]) else []
-        if found.rows or len(left) == 1:
-            break
-        found.without.append(left.pop().typed)
+    # Whether something has all words is found out first: then none of them has to be looked at by itself.
+    left = terms if lookup.together(terms) else [lookup.mended(term) for term in terms]
+    found = SearchResult(lookup.rows(left))
+    while not found.rows and len(left) > 1:
+        least = min(reversed(left), key=lookup.count)
+        left = [term for term in left if term is not least]
+        found.without.append(least.typed)
+        found.rows = lookup.rows(left)
     if not found.rows:
         return SearchResult([])
     found.more = len(found.rows) > skip + limit and skip + limit < MOST
@@ -74,7 +86,7 @@ def find(caller: Caller, query: Query, skip: int = 0) -> SearchResult:
     return found
 
 
-def _meant(terms: Sequence[Term], rows: Sequence[tuple[Any, ...]]) -> dict[str, str]:
+def _meant(terms: Sequence[Term], rows: Sequence[Row]) -> dict[str, str]:
     """What was found in place of words that were not; only what the rows have: words of all projects are known."""
     texts = [" ".join(map(str, row)).lower() for row in rows]
     found = {}
@@ -86,92 +98,113 @@ def _meant(terms: Sequence[Term], rows: Sequence[tuple[Any, ...]]) -> dict[str, 
 
 
 class _Lookup:
-    """One search. Counts are kept: they decide what leads."""
+    """One search. What the index found is kept: how much it is decides what leads."""
 
     def __init__(self, caller: Caller, query: Query) -> None:
         self.query = query
         self.filters = Filters(caller, query)
         self.sqlite = on_sqlite()
-        self.order = [(ORDERS[key], query.descending) for key in query.order_by]
-        self.order += [("rank", False)] if not self.order else []
-        self.order += [("p.sort_name", False), ("p.version_key", True), ("p.id", False)]
         self.small = bounded("catalog_package", Conditions(), SMALL) <= SMALL
-        self._counted: dict[str, int] = {}
+        self._texts: dict[tuple[str, ...], list[int]] = {}
 
     def mended(self, term: Term) -> Term:
         """The term, with other words in its place where it is found nowhere."""
-        if self.count(term):
+        if self.there(term):
             return term
         two = spelling.parted(term.typed)
         return term.instead([" ".join(two), "".join(two)] if two else spelling.close_to(term.typed))
 
-    def count(self, term: Term) -> int:
-        """How often it is found, counted a little beyond what leads."""
-        key = "\0".join(term.texts)
-        if key not in self._counted:
-            self._counted[key] = self._count(term) if term.ways else 0
-        return self._counted[key]
+    def there(self, term: Term) -> bool:
+        """Whether it is found at all; also where no index can tell."""
+        if self.small:
+            return bool(bounded("catalog_packagetext t", _anywhere(term), 0))
+        return not trigrams.leads_all_of(term.texts) or bool(trigrams.texts_with_all_of([term.texts], 1))
 
-    def _count(self, term: Term) -> int:
+    def count(self, term: Term) -> int:
+        """How often it is found, counted a little beyond what is ranked."""
+        if not term.ways:
+            return 0
         if self.small:
             return bounded("catalog_packagetext t", _anywhere(term), SMALL)
-        if not trigrams.leads_all_of(term.texts):
-            return _RANKED + 1
-        return self._bounded([term])
+        return len(self._found([term])) if trigrams.leads_all_of(term.texts) else _RANKED + 1
 
-    def _bounded(self, terms: Sequence[Term], field: str = "") -> int:
-        return trigrams.count_all_of([term.texts for term in terms], _RANKED, field)
-
-    def rows(self, terms: Sequence[Term]) -> list[tuple[Any, ...]]:
-        """The packages that have all terms, the best first."""
-        leading = [term for term in terms if not self.small and trigrams.leads_all_of(term.texts)]
-        others = [term for term in terms if term not in leading]
+    def together(self, terms: Sequence[Term]) -> bool:
+        """Whether some text may have all of them: the index has one, or it cannot tell."""
         if self.small:
-            return self._ranked(terms, Conditions(), others)
-        if leading and self._bounded(leading) <= _RANKED:
-            return self._ranked(terms, _together(leading), others)
+            return all(map(self.there, terms))
+        leading = _leading(terms)
+        return bool(self._found(leading)) if len(leading) == len(terms) else all(map(self.there, terms))
+
+    def _found(self, terms: Sequence[Term]) -> list[int]:
+        """Texts that have all terms, at most one more than are ranked; by the index, once."""
+        key = tuple("\0".join(term.texts) for term in terms)
+        if key not in self._texts:
+            self._texts[key] = trigrams.texts_with_all_of([term.texts for term in terms], _RANKED + 1)
+        return self._texts[key]
+
+    def rows(self, terms: Sequence[Term]) -> list[Row]:
+        """The packages that have all terms, the best first."""
+        if not all(term.ways for term in terms):
+            return []
+        if self.small:
+            return self._ranked(terms, None, terms)
+        leading = _leading(terms)
+        others = [term for term in terms if term not in leading]
+        if leading and len(found := self._found(leading)) <= _RANKED:
+            return self._ranked(terms, found, others) if found else []
         if self.query.order_by:
             return self._walk(terms, self.query.limit, Conditions())
         return self._names_first(terms, leading, others)
 
-    def _ranked(self, terms: Sequence[Term], lead: Conditions, others: Sequence[Term]) -> list[tuple[Any, ...]]:
-        """All that there is, ranked and sorted. ``others``: the terms that ``lead`` does not find."""
-        rank, params = _rank(terms)
+    def _ranked(self, terms: Sequence[Term], found: Sequence[int] | None, others: Sequence[Term]) -> list[Row]:
+        """What of these texts, or of all, has the ``others`` among the terms, too: sorted, as many as are wanted."""
         texts = Conditions()
-        texts.extend(lead)
         for term in others:
             texts.extend(_anywhere(term))
-        where = self.filters.conditions(lead=False)
-        if self.sqlite:
-            texts.extend(where)
-            source = f"catalog_packagetext t {join('catalog_package p', 'p.id = t.package_id')}"
-            return select(rank, source, texts, self.order, None, self.query.limit, params)
-        texts.extend(self.filters.texts())
-        inner = f"SELECT t.package_id, {rank} AS rank FROM catalog_packagetext t WHERE {texts.sql()} OFFSET 0"
-        package = "SELECT * FROM catalog_package p WHERE p.id = t.package_id OFFSET 0"
-        source = f"({inner}) t CROSS JOIN LATERAL ({package}) p"
-        return select("t.rank", source, where, self.order, None, self.query.limit, [*params, *texts.params])
+        source, values = trigrams.these(found)
+        if self.query.order_by:
+            source += f" {join('catalog_package p', 'p.id = t.package_id')}"
+            texts.extend(self.filters.conditions(lead=False))
+            order = [(ORDERS[key], self.query.descending) for key in self.query.order_by]
+            order += [("p.sort_name", False), ("p.version_key", True), ("p.id", False)]
+            return select("0", source, texts, order, None, self.query.limit, values)
+        many = found is not None and len(found) > _FEW
+        rank, params = _rank([_used(term) if many and term not in others else term for term in terms])
+        # Ranked by texts alone; of packages only those are read that make the page, as far as the caller sees them.
+        sql = (
+            f"SELECT t.package_id, {rank} AS rank FROM {source} WHERE {texts.sql()} ORDER BY rank, t.name, t.package_id"
+        )
+        best = [id for id, _ in fetch(sql, [*params, *values, *texts.params])]
+        rows: list[Row] = []
+        at, size = 0, 2 * self.query.limit
+        while at < len(best) and len(rows) < self.query.limit:
+            part = {id: place for place, id in enumerate(best[at : at + size])}
+            where = Conditions()
+            where.any_of("p.id IN ({})", part)
+            where.extend(self.filters.conditions(lead=False))
+            seen = select("0", "catalog_package p", where, [("p.id", False)], None, size)
+            rows += sorted(seen, key=lambda row: part[row[0]])
+            at, size = at + size, 2 * size
+        return rows[: self.query.limit]
 
-    def _names_first(
-        self, terms: Sequence[Term], leading: Sequence[Term], others: Sequence[Term]
-    ) -> list[tuple[Any, ...]]:
+    def _names_first(self, terms: Sequence[Term], leading: Sequence[Term], others: Sequence[Term]) -> list[Row]:
         """Terms that many packages have: what has them in its name, then the others, each in the order of names."""
         named = Conditions()
         for term in terms:
             text, params = trigrams.either(["name"], term.texts, trigrams.has)
             named.add(text.replace("t.name", "p.sort_name"), *params)
-        found = self._bounded(leading, "name") if leading else _RANKED + 1
-        if found > _NAMED:
+        found = trigrams.texts_with_all_of([term.texts for term in leading], _NAMED + 1, "name")
+        if not leading or len(found) > _NAMED:
             rows = self._walk([], self.query.limit, named)
         else:
-            rows = self._ranked(terms, _together(leading, "name"), others) if found else []
+            rows = self._ranked(terms, found, others) if found else []
         if len(rows) < self.query.limit:
             without = Conditions()
             without.add(f"NOT ({named.sql()})", *named.params)
             rows += self._walk(terms, self.query.limit - len(rows), without)
         return rows
 
-    def _walk(self, terms: Sequence[Term], limit: int, more: Conditions) -> list[tuple[Any, ...]]:
+    def _walk(self, terms: Sequence[Term], limit: int, more: Conditions) -> list[Row]:
         """In the order of the list, until there are enough."""
         where = self.filters.conditions(lead=False)
         where.extend(more)
@@ -186,11 +219,17 @@ class _Lookup:
         return select("0", source, where, order, None, limit)
 
 
-def _together(terms: Sequence[Term], field: str = "") -> Conditions:
-    where = Conditions()
-    text, params = trigrams.all_of([term.texts for term in terms], field)
-    where.add(text, *params)
-    return where
+def _leading(terms: Sequence[Term]) -> list[Term]:
+    """Those that the index of substrings finds."""
+    return [term for term in terms if trigrams.leads_all_of(term.texts)]
+
+
+def _used(term: Term) -> Term:
+    """The term without what no text has in its place: each is looked for in all texts that are ranked."""
+    if len(term.ways) == 1:
+        return term
+    ways = tuple(way for way in term.ways if trigrams.texts_with_all_of([way[:1]], 1))
+    return replace(term, ways=ways or term.ways)
 
 
 def _anywhere(term: Term) -> Conditions:
@@ -211,7 +250,7 @@ def _rank(terms: Sequence[Term]) -> trigrams.Sql:
         parts.append(listed if len(each) == 1 else f"{least}({listed})")
         params += [p for _, values in each for p in values]
     typed = [term.typed for term in terms]
-    if len(typed) > 1:  # which of both comes first was lost when they were sorted
+    if len(typed) > 1:
         ways = [" ".join(typed), " ".join(reversed(typed))]
         text, values = trigrams.either(["name"], ways, trigrams.has)
         parts.append(f"CASE WHEN {text} THEN 0 ELSE {_APART} END")
@@ -222,11 +261,12 @@ def _rank(terms: Sequence[Term]) -> trigrams.Sql:
 def _rank_of(text: str, more: int) -> trigrams.Sql:
     """Where one text is: the best place of all."""
     find, line = ("INSTR", "char(10)") if on_sqlite() else ("STRPOS", "chr(10)")
-    tests: list[tuple[int, str, str]] = [(0, "t.name = %s", text)]
-    for name, (begins, within) in _PLACES.items():
-        between, start = (line, "\n") if name in ("tags", "categories", "classes") else ("' '", " ")
-        tests.append((begins, f"{find}({between} || t.{name}, %s) > 0", start + text))
-        tests.append((within, f"{find}(t.{name}, %s) > 0", text))
-    tests.sort(key=lambda test: test[0])
-    cases = " ".join(f"WHEN {test} THEN {rank}" for rank, test, _ in tests)
-    return f"(CASE {cases} ELSE 10 END + {more})", [value for _, _, value in tests]
+    cases, params = ["WHEN t.name = %s THEN 0"], [text]
+    for names, start, begins, within in _PLACES:
+        # Most texts have it in one place of all: whether it begins a word there is looked at where it is.
+        inside = " OR ".join(f"{find}(t.{name}, %s) > 0" for name in names)
+        between = line if start == "\n" else "' '"
+        all_names = "".join(f" || {between} || t.{name}" for name in names).removeprefix(" || ")
+        cases.append(f"WHEN {inside} THEN CASE WHEN {find}({all_names}, %s) > 0 THEN {begins} ELSE {within} END")
+        params += [text] * len(names) + [start + text]
+    return f"(CASE {' '.join(cases)} ELSE 10 END + {more})", params

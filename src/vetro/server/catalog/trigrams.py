@@ -6,6 +6,7 @@ for in names; PostgreSQL has one GIN index over all fields, and another one for 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -82,28 +83,40 @@ def inside(words: Sequence[str], field: str) -> Sql:
     return either([field], words, _like if leads(words) else has)
 
 
-def all_of(groups: Sequence[Sequence[str]], field: str = "") -> Sql:
-    """Whether a text has a word of each of these groups, in any field or in that one, by the index of all fields
-    together or of that one. Only where indexes of substrings lead for each group (`leads`).
+def texts_with_all_of(groups: Sequence[Sequence[str]], most: int, field: str = "") -> list[int]:
+    """The texts that have a word of each of these groups, in any field or in that one, at most that many: by the index
+    of all fields together or of that one. Only where indexes of substrings lead for each group (`leads_all_of`).
     """
+    if not groups or not all(groups):
+        return []
+    groups = [_shortest(words) for words in groups]
     if on_sqlite():
         table = _table(field or "all")
         match = " AND ".join(f"({_match(words)})" for words in groups)
-        return f"t.id IN (SELECT rowid FROM {table} WHERE {table} MATCH %s)", [match]
-    text = f"t.{field}" if field else _ALL
-    each = [either_like(text, words) for words in groups]
-    return " AND ".join(sql for sql, _ in each), [p for _, params in each for p in params]
+        sql, params = f"SELECT rowid FROM {table} WHERE {table} MATCH %s", [match]
+    else:
+        text = f"t.{field}" if field else _ALL
+        each = [_either_like(text, words) for words in groups]
+        sql = f"SELECT t.id FROM catalog_packagetext t WHERE {' AND '.join(test for test, _ in each)}"
+        params = [p for _, values in each for p in values]
+    return [id for (id,) in fetch(f"{sql} LIMIT {most}", params)]
 
 
-def count_all_of(groups: Sequence[Sequence[str]], most: int, field: str = "") -> int:
-    """How many texts `all_of` is true of, counted up to ``most`` + 1."""
-    text, params = all_of(groups, field)
-    if on_sqlite():  # the index alone, which stops there
-        return _count(text.removeprefix("t.id IN (").removesuffix(")"), params, most)
-    return _count(f"SELECT t.id FROM catalog_packagetext t WHERE {text}", params, most)
+def these(ids: Sequence[int] | None) -> Sql:
+    """Texts by their ids as a source ``t``; of all texts for None."""
+    if ids is None:
+        return "catalog_packagetext t", []
+    if on_sqlite():
+        return "json_each(%s) j CROSS JOIN catalog_packagetext t ON t.id = j.value", [json.dumps(ids)]
+    return "(SELECT * FROM catalog_packagetext WHERE id = ANY(%s)) t", [list(ids)]
 
 
-def either_like(text: str, words: Sequence[str]) -> Sql:
+def _shortest(words: Sequence[str]) -> list[str]:
+    """What has one of the words has one of these: none contains another one."""
+    return [word for word in words if not any(other != word and other in word for other in words)]
+
+
+def _either_like(text: str, words: Sequence[str]) -> Sql:
     """Whether PostgreSQL's expression ``text`` has one of the words."""
     return "(" + " OR ".join([f"{text} LIKE %s"] * len(words)) + ")", [_pattern(word) for word in words]
 
