@@ -34,7 +34,7 @@ def test_an_action_is_called_and_its_result_shown(
     page = opened(client, f"/app/environments/{environment}/actions/{made.object_id}_rename")
     assert "Rename" in page.text and "Run" in page.text and "Review" not in page.text
     bad = page.send()
-    assert bad.url == page.url and 'href="#f-name"' in bad.text
+    assert bad.url.startswith("/app/forms/") and 'href="#f-name"' in bad.text
     running = bad.send(name="<b>Kiosk</b>")
     assert running.url.startswith("/app/results/") and 'hx-trigger="every 1s"' in running.text
     assert drain() == 1

@@ -21,6 +21,7 @@ from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Invalid, NotFound
 from vetro.server.forms import dry_run, form_session, submit
 from vetro.server.forms.models import FormDraft
+from vetro.server.forms.target import FormTarget
 from vetro.server.ids import new_id
 from vetro.server.tasks.models import Task
 
@@ -166,7 +167,7 @@ def test_who_leaves_or_waits_an_hour_is_forgotten(ann: Any, shop: Any, browser: 
     assert client.get(review.url).status_code == 404
     for _ in range(12):  # the oldest make room, and make none among forms that somebody means
         begun(client, shop)
-    opened(client, f"/app/quick/{shop.id}")
+    opened(client, f"/app/quick/{shop.id}").send("keep", title="Corner")
     assert FormDraft.objects.filter(purpose="try").count() == 10
     assert FormDraft.objects.filter(purpose="add").count() == 1
 
@@ -258,5 +259,5 @@ Methods:
     client.post(last.url.replace("review", "finish"))
     drain()
     environment = Environment.objects.get()
-    found = form_session.FormTarget(ann.caller, environment.id, None).found
+    found = FormTarget(ann.caller, environment.id, None).found
     assert found is not None and len(found.model["Objects"]["applications"]) == 3

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from vetro.diagnostics import TEXTS, Text, decode_messages, encode_messages
@@ -81,7 +82,7 @@ class Content:
 
 def get(caller: Caller, id: str) -> FormDraft:
     """A form of the caller's own. Raises `NotFound`."""
-    row: FormDraft | None = _mine(caller).exclude(_forgotten()).filter(id=id).first() if known_id(id) else None
+    row = stored(caller, id)
     if row is None:
         raise NotFound(
             Text("There is no form '{id}'.", id=id[:80]),
@@ -102,27 +103,37 @@ def listed(caller: Caller, environment_id: str | None = None, *, blank: bool = T
     return list(rows.values("id", "purpose", "title", "environment_id", "session_id", "created", "updated"))
 
 
-def create(caller: Caller, purpose: str, title: str, content: Content, **where: str | None) -> FormDraft:
-    """A new form; forms that nobody touched for `DAYS` go, and the oldest of a person who has too many."""
-    make_room(caller, purpose)
+def stored(caller: Caller, id: str) -> FormDraft | None:
+    """A form of the caller's own, if it has a row."""
+    row: FormDraft | None = _mine(caller).exclude(_forgotten()).filter(id=id).first() if known_id(id) else None
+    return row
+
+
+def add(row: FormDraft, content: Content, *, answered: bool = False) -> None:
+    """Stores a new form; forms that nobody touched for `DAYS` go, and the oldest of a person who has too many.
+
+    ``answered``: with its first answers. Raises `FormChanged` where another window has stored it already.
+    """
+    make_room(row, row.purpose)
+    row.revision = int(answered)
     with deep_calls():
-        return FormDraft.objects.create(
-            project_id=caller.project_id,
-            user_id=caller.user_id,
-            purpose=purpose,
-            title=title[:255],
-            content=content.as_json(),
-            **where,
-        )
+        row.content = content.as_json()
+        try:
+            with transaction.atomic():
+                row.save(force_insert=True)
+        except IntegrityError:
+            if not FormDraft.objects.filter(id=row.id).exists():
+                raise
+            raise FormChanged(Text("The form was changed meanwhile, in another window.")) from None
 
 
-def make_room(caller: Caller, purpose: str) -> None:
+def make_room(owner: Caller | FormDraft, purpose: str) -> None:
     """Drops forms that nobody touched for `DAYS`, and the oldest of a person who has as many of this kind as may be."""
     now = datetime.now(UTC)
     blank = Q(revision=0, updated__lt=now - BLANK_FOR)
     FormDraft.objects.filter(Q(updated__lt=now - timedelta(days=DAYS)) | blank | _forgotten()).delete()
     tried, most = (True, MOST_TRIED) if purpose == FormDraft.TRY else (False, MOST)
-    same = _mine(caller).filter(Q(purpose=FormDraft.TRY) if tried else ~Q(purpose=FormDraft.TRY))
+    same = _mine(owner).filter(Q(purpose=FormDraft.TRY) if tried else ~Q(purpose=FormDraft.TRY))
     oldest = same.order_by("-updated", "-id").values_list("id", flat=True)[most - 1 :]
     FormDraft.objects.filter(id__in=list(oldest)).delete()
 
@@ -174,5 +185,5 @@ def _forgotten() -> Q:
     return Q(purpose=FormDraft.TRY, updated__lt=datetime.now(UTC) - TRIED_FOR)
 
 
-def _mine(caller: Caller) -> Any:
-    return FormDraft.objects.filter(project_id=caller.project_id, user_id=caller.user_id)
+def _mine(owner: Caller | FormDraft) -> Any:
+    return FormDraft.objects.filter(project_id=owner.project_id, user_id=owner.user_id)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -15,7 +14,7 @@ from vetro.forms import password_generator
 from vetro.forms.dynamic.types.passwords import SUFFIX
 from vetro.forms.model import Choice, Field, Form, Page
 from vetro.forms.placement import field_at
-from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, FormFailed, ReviewPage, ReviewWords, Work
+from vetro.forms.sessions import ClassFormSession, DefinitionFormSession, ReviewPage, ReviewWords
 from vetro.forms.sessions import review as reviewed
 from vetro.model.tree import copied
 from vetro.server.accounts.policy import allows, enforce
@@ -23,13 +22,13 @@ from vetro.server.caller import Caller
 from vetro.server.environments import plan as planning
 from vetro.server.environments import sessions
 from vetro.server.errors import Invalid, NotFound
-from vetro.server.forms import drafts, fill, subjects
+from vetro.server.forms import beginning, drafts, fill
 from vetro.server.forms import submit as finishing
-from vetro.server.forms.drafts import Content, FormChanged
+from vetro.server.forms.beginning import Beginning
+from vetro.server.forms.drafts import FormChanged
 from vetro.server.forms.models import FormDraft
 from vetro.server.forms.queries import OpenForm, builder_schema, check_answers, check_page, opened, show
 from vetro.server.forms.queries import builder_form as form_of_builder
-from vetro.server.forms.target import FormTarget
 from vetro.server.forms.views import ChoiceList, FormResult, FormView
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
@@ -41,72 +40,24 @@ _ATTEMPTS = 3
 _PASSWORDS = 5
 
 
-def begin(
-    caller: Caller,
-    *,
-    environment_id: str | None = None,
-    session_id: str | None = None,
-    package: str | None = None,
-    class_name: str | None = None,
-    version: str | None = None,
-    object_id: str | None = None,
-    action: str | None = None,
-    method: str | None = None,
-    source: str = "auto",
-    into: str | None = None,
-    template: str | None = None,
-    environment_name: str = "",
-    tried: bool = False,
-) -> FormView:
-    """A new form. ``environment_name``: how the environment is to be called that it makes, where it makes one.
+def begin(caller: Caller, *, stored: bool = True, **given: Any) -> FormView:
+    """A new form. ``given``: what `Beginning` has.
 
-    ``tried``: the form of a new object is only tried out: filled in and planned (`plan`), and nothing is made of it,
-    unless it is taken (`take`). What is begun ``into`` such a form is tried out, too.
+    ``environment_name``: how the environment is to be called that it makes. ``tried``: the form of a new object is only
+    tried out: filled in and planned (`plan`), and nothing is made of it, unless it is taken (`take`). What is begun
+    ``into`` such a form is tried out, too. Not ``stored``: it is kept with its first answers; until then its id says
+    how it begins.
     """
-    beside: tuple[Mapping[str, Any], ...] = ()
-    if into is not None:
-        above = drafts.get(caller, into)
-        if above.purpose == FormDraft.TRY:
-            tried, beside = True, Content.from_json(above.content).beside
-    wanted_draft = action is None and method is None
-    if tried and (environment_id is not None or template is not None or object_id is not None or not wanted_draft):
-        raise Invalid(Text("Only the form of a new application is tried out, and in no environment."))
-    if template is not None and (environment_id is not None or not wanted_draft):
-        raise Invalid(Text("A form is for an environment or for a template, and actions are for environments."))
-    if session_id is not None and environment_id is None:
-        raise Invalid(Text("A session is one of an environment: name that, too."))
-    place = FormTarget(
-        caller, environment_id, session_id, draft=wanted_draft, template_id=template or "", beside=beside
-    )
-    if action is not None:
-        _only(environment_id, "environment_id", "an action")
-        wanted = subjects.action(place, action)
-    elif object_id is not None:
-        _only(environment_id or template, "environment_id", "an object that is edited")
-        wanted = subjects.editing(place, object_id)
-    elif method is not None:
-        wanted = subjects.static(place, _only(class_name, "class", "a static action"), method, version)
-    elif class_name is not None:
-        wanted = subjects.adding_class(place, class_name, version, referred=into is not None)
-    else:
-        wanted = subjects.adding_package(
-            place, _only(package, "package", "a new object", "package or class"), referred=into is not None
-        )
-    quick = wanted.purpose == FormDraft.ADD and environment_id is None and template is None and not tried
-    name = environment_name if quick else ""
-    wanted = replace(wanted, subject=replace(wanted.subject, template_id=template or "", quick=quick, environment=name))
-    if tried:
-        subject = replace(wanted.subject, into=into or "")
-        wanted = replace(wanted, purpose=FormDraft.TRY, subject=subject)
-    wanted = _with_class(place, wanted)
-    chosen = _chosen(wanted, source)
-    form_session = fill.form_session_of(place, wanted.subject, chosen, wanted.base)
-    work = _with_way_out(wanted, chosen, lambda: fill.beginning(form_session, wanted.base))
-    others = tuple(name for name in (wanted.first, *wanted.others) if name != chosen)
-    content = Content(wanted.subject, chosen, others, wanted.reason, wanted.base, {chosen: work}, beside)
-    where = {"environment_id": environment_id, "session_id": place.session_id if wanted_draft else None}
-    row = drafts.create(caller, wanted.purpose, wanted.title, content, **where)
-    return show(OpenForm(caller, row, content, place, form_session))
+    form = beginning.begun(caller, Beginning(**given))
+    if stored:
+        drafts.add(form.row, form.content)
+    return show(OpenForm.of(caller, form, "" if stored else beginning.signed(caller, form)))
+
+
+def origin(caller: Caller, id: str) -> str:
+    """Where a form was begun of which nothing is stored yet; empty for others."""
+    given = beginning.read(caller, id)
+    return "" if given is None else given.origin
 
 
 def describe(caller: Caller, id: str, page: int | None = None) -> FormView:
@@ -418,63 +369,19 @@ def _content(item: Field) -> Any:
 
 
 def discard(caller: Caller, id: str) -> None:
-    """Throws a form away."""
-    drafts.discard(caller, id)
+    """Throws a form away. Raises `NotFound`."""
+    if beginning.read(caller, id) is None or drafts.stored(caller, beginning.row_id(id)) is not None:
+        drafts.discard(caller, beginning.row_id(id))
 
 
 def exists(caller: Caller, id: str) -> bool:
     """Whether the person has this form, also where it is only tried out."""
-    with suppress(NotFound):
-        drafts.get(caller, id)
-        return True
-    return False
+    return beginning.read(caller, id) is not None or drafts.stored(caller, id) is not None
 
 
 def mine(caller: Caller, environment_id: str | None = None, *, blank: bool = True) -> list[dict[str, Any]]:
     """The forms that the person has begun; ``blank``: also those in which nothing was answered."""
     return drafts.listed(caller, environment_id, blank=blank)
-
-
-def _with_class(place: FormTarget, wanted: subjects.NewForm) -> subjects.NewForm:
-    """With the form of the class that the definition makes, where no class is named like the package."""
-    if wanted.subject.type or wanted.first != "definition":
-        return wanted
-    form_session = fill.form_session_of(place, wanted.subject, "definition")
-    assert isinstance(form_session, DefinitionFormSession)
-    with suppress(FormFailed):  # it is told when the form begins
-        described = place.describer.described(form_session.makes() or "")
-        if described is not None:
-            subject = replace(wanted.subject, type=described.type)
-            return replace(wanted, subject=subject, others=("class",))
-    return wanted
-
-
-def _chosen(wanted: subjects.NewForm, source: str) -> str:
-    there = (wanted.first, *wanted.others)
-    if source == "auto" or source in there:
-        return wanted.first if source == "auto" else source
-    raise Invalid(
-        Text("There is no form of source '{source}'; there is: {there}.", source=source[:80], there=", ".join(there)),
-        hint=wanted.reason or None,
-    )
-
-
-def _with_way_out(wanted: subjects.NewForm, chosen: str, start: Callable[[], Work]) -> Work:
-    """What ``start`` gives; the error of a definition that cannot be used says what can be instead."""
-    try:
-        return start()
-    except FormFailed as error:
-        others = [name for name in (wanted.first, *wanted.others) if name != chosen]
-        if others:
-            error.hint = Text("the advanced form, with everything that the class has, can be used instead")
-            error.details = {**(error.details or {}), "sources": others}
-        raise
-
-
-def _only(value: str | None, name: str, what: str, wanted: str = "") -> str:
-    if not value:
-        raise Invalid(Text("The form of {what} needs {wanted}.", what=what, wanted=wanted or name))
-    return value
 
 
 def _offset(cursor: str) -> int:

@@ -20,7 +20,8 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.package_texts import texts_of_package
 from vetro.server.environments import limits
 from vetro.server.errors import Invalid, NotFound, TooLarge
-from vetro.server.forms import drafts, fill
+from vetro.server.forms import beginning, drafts, fill
+from vetro.server.forms.beginning import BegunForm
 from vetro.server.forms.drafts import Content
 from vetro.server.forms.models import FormDraft
 from vetro.server.forms.target import FormTarget
@@ -40,6 +41,13 @@ class OpenForm:
     content: Content
     place: FormTarget
     form_session: FormSession
+    #: Its id as long as it has no row (`vetro.server.forms.beginning`); empty: it has one.
+    unstored: str = ""
+
+    @classmethod
+    def of(cls, caller: Caller, form: BegunForm, unstored: str = "") -> OpenForm:
+        """One that was begun just now."""
+        return cls(caller, form.row, form.content, form.place, form.form_session, unstored)
 
     @property
     def work(self) -> Work:
@@ -50,7 +58,11 @@ class OpenForm:
         """Stores the work of the source that is shown. Raises `FormChanged`."""
         self.content = self.content.with_work(self.content.source, work)
         self.row.session_id = self.place.session_id
-        drafts.save(self.row, self.content)
+        if self.unstored:
+            drafts.add(self.row, self.content, answered=True)
+            self.unstored = ""
+        else:
+            drafts.save(self.row, self.content)
 
     def note(self, work: Work) -> None:
         """Stores what the service found out itself: nobody's answers change, so whoever has the form open goes on."""
@@ -59,8 +71,11 @@ class OpenForm:
 
 
 def opened(caller: Caller, id: str) -> OpenForm:
-    """A form of the caller's. Raises `NotFound`."""
-    row = drafts.get(caller, id)
+    """A form of the caller's, also one that has no row yet. Raises `NotFound`."""
+    given = beginning.read(caller, id)
+    if given is not None and drafts.stored(caller, beginning.row_id(id)) is None:
+        return OpenForm.of(caller, beginning.begun(caller, given, beginning.row_id(id)), id)
+    row = drafts.get(caller, beginning.row_id(id))
     content = Content.from_json(row.content)
     on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)
     template, beside = content.subject.template_id, content.beside
@@ -81,7 +96,7 @@ def show(
     if outcome == "shown" and page is None and form.form_session.ready(work):
         outcome = "ready"
     return FormView(
-        row.id,
+        form.unstored or row.id,
         row.purpose,
         content.source,
         whole,

@@ -1,12 +1,11 @@
 """Where forms begin: adding an application, quick deployment, editing an object, actions; and those still in work.
 
-What a form was begun for beyond what the form session knows (`About`) is kept in the web session.
+Reading such an address stores nothing: it leads to a form that its first answers store.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +18,6 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.service import get_package
 from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
-from vetro.server.errors import NotFound
 from vetro.server.forms import form_session
 from vetro.server.forms.views import FormView
 from vetro.server.language import translated
@@ -27,32 +25,7 @@ from vetro.server.web.page import error_page, go, is_htmx, missing, page, render
 from vetro.server.web.views.catalog.application import chosen, versions_of
 from vetro.server.web.views.wizard import ended_forms
 from vetro.server.web.views.wizard.names import element_id
-
-_KEY = "vetro_forms"
-#: Forms that a web session remembers something of.
-_MOST = 60
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """``again``: what would begin the same form. ``into``: form, page and field for which an object is made here."""
-
-    again: str = ""
-    into: tuple[str, int, str] | None = None
-
-
-def about(request: HttpRequest, form: str) -> About:
-    """What the session knows of a form."""
-    found = request.session.get(_KEY, {}).get(form)
-    return About() if found is None else About(found["again"], tuple(found["into"]) if found["into"] else None)
-
-
-def remember(request: HttpRequest, form: str, told: About | None) -> None:
-    """Keeps that; None forgets it."""
-    kept = {id: item for id, item in request.session.get(_KEY, {}).items() if id != form}
-    if told is not None:
-        kept = {**dict(list(kept.items())[-_MOST:]), form: asdict(told)}
-    request.session[_KEY] = kept
+from vetro.server.web.views.wizard.origins import About, about, begun_at, remember
 
 
 @page(rule="update_environment")
@@ -138,7 +111,7 @@ def mine(request: HttpRequest, caller: Caller) -> HttpResponse:
 @ended_forms.of_form
 def discard(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
     """Throws a form away; begins it anew where that is wanted."""
-    told = about(request, form)
+    told = about(request, caller, form)
     target, shown = "/app/forms/", None
     with suppress(FormFailed):
         shown = form_session.describe(caller, form)
@@ -192,24 +165,20 @@ def nested(request: HttpRequest, caller: Caller, shown: FormView, fqn: str, name
 def _begun(request: HttpRequest, caller: Caller, told: About | None = None, **what: Any) -> HttpResponse:
     """Begins a form, or goes on with the same one where somebody left it, and leads to it."""
     again = request.get_full_path() if told is None else ""
-    if told is None:
+    if told is None and "package" in what:
         kept = {str(row["id"]) for row in form_session.mine(caller, blank=False)}
-        same = [form for form, item in request.session.get(_KEY, {}).items() if item["again"] == again]
-        for form in reversed(same):
-            if form in kept and "package" in what:
+        for form in begun_at(request, again):
+            if form in kept:
                 messages.info(request, _("This form goes on where you left it."))
                 return go(request, f"/app/forms/{form}/")
-            # Reading an address again and again leaves one form that nobody has answered.
-            if form not in kept and request.method == "GET":
-                with suppress(NotFound):
-                    form_session.discard(caller, form)
-                remember(request, form, None)
+    stored = request.method != "GET"
     source = request.GET.get("source", "auto") if told is None else "auto"
     try:
-        shown = form_session.begin(caller, source=source, **what)
+        shown = form_session.begin(caller, stored=stored, source=source, origin=again, **what)
     except FormFailed as error:
         return failed(request, error, request.path)
-    remember(request, shown.id, told or About(again))
+    if stored:
+        remember(request, shown.id, told or About(again))
     return go(request, f"/app/forms/{shown.id}/")
 
 

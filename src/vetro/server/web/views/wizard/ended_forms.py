@@ -1,4 +1,7 @@
-"""A form that is not there any more: what became of it, and a way on. What a web session did itself it remembers."""
+"""Views of a form: where it has a row since somebody answered it, and what became of one that is not there any more.
+
+What a web session did itself it remembers.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from django.utils.translation import gettext as _
 from vetro.server.caller import Caller
 from vetro.server.errors import NotFound
 from vetro.server.forms import form_session
-from vetro.server.web.page import error_page
+from vetro.server.forms.beginning import row_id
+from vetro.server.web.page import error_page, go
+from vetro.server.web.views.wizard import origins
 
 _KEY = "vetro_forms_ended"
 #: Forms that a web session remembers the end of.
@@ -37,21 +42,35 @@ def remember(
         address = f"/app/environments/{environment_id}/"
     elif task_id is not None:
         address = f"/app/results/{task_id}/"
+    form = row_id(form)
     kept = {id: item for id, item in request.session.get(_KEY, {}).items() if id != form}
     request.session[_KEY] = {**dict(list(kept.items())[1 - _MOST :]), form: [how, address]}
 
 
 def of_form(function: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Makes a view of a form, below `page`, tell what became of the form when it is not there any more."""
+    """Makes a view of a form, below `page`, tell what became of the form when it is not there any more.
+
+    A form that nobody had answered has two addresses: that of its row is the one to go on with.
+    """
 
     @wraps(function)
     def view(request: HttpRequest, caller: Caller, form: str, **path: Any) -> HttpResponse:
+        own = row_id(form)
+        if own != form and form_session.exists(caller, own):
+            if request.method == "GET":
+                return go(request, request.get_full_path().replace(form, own, 1))
+            form = own
+        elif own != form and own in request.session.get(_KEY, {}):
+            return _told(request, own)
         try:
-            return function(request, caller, form=form, **path)
+            answer = function(request, caller, form=form, **path)
         except NotFound:
             if form_session.exists(caller, form):
                 raise
-            return _told(request, form)
+            return _told(request, own)
+        if own != form and request.method != "GET" and form_session.exists(caller, own):
+            origins.remember(request, own, origins.about(request, caller, form))
+        return answer
 
     return view
 

@@ -22,7 +22,7 @@ from vetro.server.errors import Invalid
 from vetro.server.forms import form_session, media
 from vetro.server.forms.views import FormView
 from vetro.server.web.page import go, is_htmx, page, render
-from vetro.server.web.views.wizard import begin, ended_forms, last_step, presets
+from vetro.server.web.views.wizard import begin, ended_forms, last_step, origins, presets
 from vetro.server.web.views.wizard import submit as ending
 from vetro.server.web.views.wizard.control import Control, Group, every, told_problems, top
 from vetro.server.web.views.wizard.controls import groups_of
@@ -133,7 +133,7 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
     if do == "leave":
         if shown.purpose == "try":
             return _left(request, caller, form, shown)
-        return go(request, begin.way_out(shown, begin.about(request, form)))
+        return go(request, begin.way_out(shown, origins.about(request, caller, form)))
     if do == "create":
         return begin.nested(request, caller, shown, str(more.get("package", "")), place)
     if is_htmx(request):
@@ -147,7 +147,7 @@ def _posted(request: HttpRequest, caller: Caller, form: str, at: int) -> HttpRes
 
 def _left(request: HttpRequest, caller: Caller, form: str, shown: FormView) -> HttpResponse:
     """Leaves a form of which nothing is to be kept."""
-    target = begin.way_out(shown, begin.about(request, form))
+    target = begin.way_out(shown, origins.about(request, caller, form))
     form_session.discard(caller, form)
     ended_forms.remember(request, form, ended_forms.THROWN_AWAY)
     return go(request, target)
@@ -183,7 +183,7 @@ def _groups(shown: FormView) -> list[Group]:
 
 def _render(request: HttpRequest, caller: Caller, shown: FormView) -> HttpResponse:
     groups = _groups(shown)
-    told = begin.about(request, shown.id)
+    told = origins.about(request, caller, shown.id)
     last = last_step.of(shown)
     tail = last_step.below(caller, shown)
     pages = [

@@ -23,7 +23,7 @@ from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.catalog import recent
 from vetro.server.web.views.catalog.gets import actions_of
 from vetro.server.web.views.environments.plan import outside
-from vetro.server.web.views.wizard import begin, ended_forms, last_step
+from vetro.server.web.views.wizard import begin, ended_forms, last_step, origins
 from vetro.server.web.views.wizard.words import around, review_words, step_title
 
 
@@ -83,14 +83,14 @@ def _gets(caller: Caller, shown: FormView, about: Mapping[str, Any]) -> dict[str
 
 def end(request: HttpRequest, caller: Caller, shown: FormView, *, deploy: bool = False) -> HttpResponse:
     """Finishes a form that is ready, and leads to what came of it."""
-    told = begin.about(request, shown.id)
+    told = origins.about(request, caller, shown.id)
     try:
         done = form_session.finish(caller, shown.id)
     except (Conflict, Invalid) as error:
         if shown.purpose in ("action", "static"):
             raise
         return _review(request, caller, shown, error)
-    begin.remember(request, shown.id, None)
+    origins.remember(request, shown.id, None)
     ended_forms.remember(
         request,
         shown.id,
@@ -148,7 +148,7 @@ def _review(request: HttpRequest, caller: Caller, shown: FormView, problem: Serv
         }
         for number, found in enumerate(reviewed)
     ]
-    told = begin.about(request, shown.id)
+    told = origins.about(request, caller, shown.id)
     known = _planned(form_session.planned(caller, shown.id)) if shown.outcome == "ready" else {}
     context = {
         "shown": shown,
