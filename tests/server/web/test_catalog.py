@@ -15,6 +15,7 @@ from tests.server.catalog.archives import archive
 from tests.server.layers import People, layer
 from vetro.diagnostics import Text
 from vetro.server.catalog import categories, service
+from vetro.server.catalog.models import Package
 from vetro.server.environments import service as environments
 from vetro.server.errors import Unavailable
 from vetro.server.web.views.catalog.application import changes_in
@@ -80,6 +81,12 @@ def test_an_empty_catalog_offers_the_examples_and_imports_them_with_one_click(
     assert "Message board" in page and "Load balancer" in page
     assert "5 packages are imported" in page
     assert client.post("/app/catalog/examples").status_code == 302
+    # What is not there yet is offered beside other imports: the catalog itself is not empty any more.
+    bring = _text(client.get("/app/packages/import"))
+    assert "Add the applications of Vetro" in bring and "Import the examples" in bring
+    monkeypatch.setattr(bundled_packages, "_examples", lambda: set(Package.objects.values_list("fqn", "version")))
+    assert "Import the examples" not in _text(client.get("/app/packages/import"))
+    assert "Add the applications of Vetro" not in _text(client.get("/app/catalog/"))
 
 
 def _names(page: str, words: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import unescape
 from typing import Any
@@ -93,6 +94,12 @@ def test_files_are_imported_with_options(ann: Any, browser: Browser) -> None:
     row = Package.objects.get(fqn="com.a.App")
     assert (row.enabled, row.category_names, row.tag_names) == (True, [category.name], ["one", "two"])
     assert "Recently used" in _text(client.get("/app/catalog/"))
+
+
+def test_an_import_that_the_settings_forbid_has_no_button(root: Any, browser: Browser) -> None:
+    page = _text(browser(root).get("/app/packages/import?way=bundle"))
+    assert 'href="/app/help/settings/"' in page and re.search(r'value="import" disabled', page)
+    assert 'value="import" disabled' not in _text(browser(root).get("/app/packages/import"))
 
 
 def test_a_refused_import_shows_the_whole_report_and_stores_nothing(ann: Any, browser: Browser) -> None:

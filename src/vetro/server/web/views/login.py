@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
@@ -54,10 +55,9 @@ def link(request: HttpRequest, caller: Any, token: str) -> HttpResponse:
         user, project = redeem_link(token, request.META.get("REMOTE_ADDR", ""))
         sign_in_session(request, user, project.id)
         if not user.has_usable_password():
-            text = _(
-                "This link is used up. To be able to come back, give yourself a password under “Profile and tokens”."
-            )
-            messages.info(request, text)
+            text = _("This link is used up. To be able to come back, give yourself a password under {place}.")
+            place = format_html('<a href="/app/people/me#change-password">{}</a>', _("Profile and tokens"))
+            messages.info(request, format_html(text, place=place))
         return HttpResponseRedirect("/app/")
     return render(request, "login_link.html", {})
 

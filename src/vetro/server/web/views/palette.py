@@ -69,7 +69,7 @@ _ACTIONS = (
     (gettext_noop("New template"), "/app/templates/new", "create_env_template", "create"),
     (gettext_noop("Build the image for servers"), "/app/packages/images/build", "build_images", "real make"),
     (gettext_noop("Make a token"), "/app/people/me#tokens", "", "api ci password"),
-    (gettext_noop("New person"), "/app/people/new", "context_is_admin", "user account invite"),
+    (gettext_noop("New account"), "/app/people/new", "context_is_admin", "user account invite"),
 )
 
 

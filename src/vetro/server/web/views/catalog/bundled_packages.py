@@ -1,9 +1,10 @@
-"""What comes with Vetro goes into an empty catalog: its applications, one after the other, and the examples."""
+"""What comes with Vetro goes into the catalog: its applications, one after the other, and the examples."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from functools import cache
 
 from django.contrib import messages
@@ -81,15 +82,26 @@ def examples(request: HttpRequest, caller: Caller) -> HttpResponse:
     return go(request, "/app/catalog/")
 
 
+def offered(caller: Caller) -> dict[str, int]:
+    """How much of what comes with Vetro the project has not got yet: {applications, examples}, packages of examples."""
+    wanted = _examples()
+    there = _there(caller, [name for name, _version in wanted])
+    return {"applications": len(_left(caller)), "examples": sum(one not in there for one in wanted)}
+
+
 def _left(caller: Caller) -> list[str]:
     """The applications of which the project lacks a version."""
     known = _applications()
-    wanted = [package.name for packages in known.values() for package in packages]
-    rows = Package.objects.filter(project_id=caller.project_id, fqn__in=wanted).values_list("fqn", "version")
-    there = set(rows)
+    there = _there(caller, [package.name for packages in known.values() for package in packages])
     return [
         name for name, packages in known.items() if any((one.name, str(one.version)) not in there for one in packages)
     ]
+
+
+def _there(caller: Caller, names: Sequence[str]) -> set[tuple[str, str]]:
+    """The versions of these packages that the project has."""
+    rows = Package.objects.filter(project_id=caller.project_id, fqn__in=names).values_list("fqn", "version")
+    return set(rows)
 
 
 @cache
@@ -105,6 +117,14 @@ def _archives() -> tuple[bytes, ...]:
     """The packages of examples/, in all their versions: what fills an empty catalog with one click."""
     place = bundled_folder("examples")
     return () if place is None else tuple(open_package(path).blob for path in package_paths(str(place)))
+
+
+@cache
+def _examples() -> frozenset[tuple[str, str]]:
+    """Name and version of each."""
+    place = bundled_folder("examples")
+    packages = [] if place is None else [open_package(path) for path in package_paths(str(place))]
+    return frozenset((package.name, str(package.version)) for package in packages)
 
 
 @cache

@@ -19,7 +19,7 @@ from vetro.server.catalog.models import Category
 from vetro.server.errors import Invalid, ServiceError, TooLarge
 from vetro.server.setup import config
 from vetro.server.web.page import is_htmx, page, render
-from vetro.server.web.views.catalog import facets, recent
+from vetro.server.web.views.catalog import bundled_packages, facets, recent
 from vetro.server.web.views.packages.impact import after_import
 from vetro.server.web.views.packages.package import findings_of
 from vetro.server.web.views.packages.rows import texts
@@ -52,6 +52,8 @@ def bring(request: HttpRequest, caller: Caller) -> HttpResponse:
         "hosts": config()["packages.import_hosts"],
         "most": config()["packages.max_upload_mib"],
         "most_files": MOST,
+        "bundled": bundled_packages.offered(caller) if request.method == "GET" else {},
+        "own_settings": caller.is_admin,
     }
     status = 200
     if request.method == "POST":
