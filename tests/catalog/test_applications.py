@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ from vetro.forms.regexes import found as contracts
 from vetro.forms.regexes import to_ecmascript
 from vetro.library import std_package
 from vetro.packages import load_path
+from vetro.packages.bundle import categories
 from vetro.packages.checks.paths import check_paths
 from vetro.packages.compat.comparison import compare
 from vetro.packages.compat.findings import promises
 
+BEGINNING = import_module("vetro.server.catalog.migrations.0002_categories")
 CATALOG = Path(__file__).parents[2] / "catalog"
 NAMES = sorted(path.name for path in CATALOG.iterdir() if path.is_dir())
 
@@ -48,6 +51,8 @@ def test_it_is_sound_and_says_what_it_is(name: str) -> None:
     required = [str(path) for other in others(name) for path in versions(other)]
     assert [str(problem) for _, problem in check_paths([str(path) for path in versions(name)], required)] == []
     (package,) = load_path(newest)
+    # It stands where people look, in categories that each installation begins with.
+    assert categories()[package.name] and set(categories()[package.name]) <= set(BEGINNING.NAMES)
     assert package.name == f"io.vetro.catalog.{name}" and package.description and package.author and package.tags
     pictures = [path.read_bytes() for path in sorted((newest / "screenshots").iterdir())]
     assert 2 <= len(pictures) <= 8 and all(data.startswith(b"RIFF") and len(data) <= 150 << 10 for data in pictures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,15 @@ def applications() -> dict[str, tuple[Path, ...]]:
         versions = [path for path in folder.iterdir() if path.name[0].isdigit()] if folder.is_dir() else []
         if versions:
             found[folder.name] = tuple(sorted(versions, key=lambda path: Version(path.name)))
+    return found
+
+
+@cache
+def categories() -> dict[str, tuple[str, ...]]:
+    """Full name of a package that comes with Vetro -> the categories it belongs to: packages name none themselves."""
+    found: dict[str, tuple[str, ...]] = {}
+    for place in filter(None, map(bundled_folder, ("examples", "catalog"))):
+        found |= {name: tuple(row) for name, row in json.loads((place / "categories.json").read_text("utf-8")).items()}
     return found
 
 

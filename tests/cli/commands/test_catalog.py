@@ -17,6 +17,7 @@ def test_applications_are_listed_and_added_once(remote: Remote) -> None:
     assert "io.vetro.catalog.Redis" in remote.ok("catalog", "add", "redis").output
     (listed,) = json.loads(remote.ok("package", "list", "--search", "Redis", "-o", "json").stdout)
     assert (listed["fqn"], listed["version"]) == ("io.vetro.catalog.Redis", redis["version"])
+    assert listed["categories"] == ["Key-Value Storage"]
     assert json.loads(remote.ok("catalog", "add", "Redis", "-o", "json").stdout)["imported"] == []
 
 

@@ -142,6 +142,7 @@ def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(
     assert answer["HX-Redirect"] == "/app/catalog/"
     page = _text(client.get("/app/catalog/"))
     assert "Redis" in page and "3 applications of Vetro are in the catalog" in page
+    assert re.findall(r'name="category" value="([^"]+)"', page) == ["Key-Value Storage", "Load Balancers", "Web"]
     assert client.post("/app/catalog/applications")["Location"] == "/app/catalog/"
 
 

@@ -17,7 +17,7 @@ from vetro.cli.client.requests import Refused
 from vetro.cli.groups import Commands
 from vetro.cli.package_paths import load_packages
 from vetro.cli.rows import print_rows
-from vetro.packages.bundle import applications, behind_required
+from vetro.packages.bundle import applications, behind_required, categories
 from vetro.yaql.didyoumean import suggest
 
 
@@ -64,9 +64,12 @@ def add_command(names: tuple[str, ...], public: bool, output: str) -> None:
         }
         done: dict[str, Any] = {"imported": [], "present": [], "findings": {}, "missing": [], "failed": {}}
         with need_server("catalogs are those of servers; on this machine 'vetro deploy' takes the folder") as client:
+            there = {row["name"] for row in client.items("/categories")}
             for name in behind_required(chosen):
+                within = [one for one in categories().get(chosen[name][0].name, ()) if one in there]
+                built = package_transfer.built(chosen[name])
                 try:
-                    part = package_transfer.publish(client, package_transfer.built(chosen[name]), public=public)
+                    part = package_transfer.publish(client, built, public=public, categories=within)
                 except (Refused, package_transfer.PublishError) as error:
                     done["failed"][name] = error.message
                     continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from vetro.packages.bundle import applications as bundled_applications
-from vetro.packages.bundle import behind_required, bundled_folder
+from vetro.packages.bundle import behind_required, bundled_folder, categories
 from vetro.packages.checks.paths import package_paths
 from vetro.packages.load import open_package
 from vetro.packages.package import LoadedPackage
@@ -48,7 +47,8 @@ def applications(request: HttpRequest, caller: Caller) -> HttpResponse:
     while request.POST.get("on") and left and time.monotonic() < until:
         name = left.pop(0)
         try:
-            import_packages(caller, [package.blob for package in known[name]], skip_existing=True)
+            data = [package.blob for package in known[name]]
+            import_packages(caller, data, skip_existing=True, categories=_known(known[name][0].name))
         except ServiceError as error:
             failed[name] = translated(error.message)
     facets.forget(caller.project_id)
@@ -74,7 +74,7 @@ def examples(request: HttpRequest, caller: Caller) -> HttpResponse:
     with transaction.atomic():
         done = import_packages(caller, data, skip_existing=True)
         for package in done.packages:
-            if names := _categories().get(package.fqn):
+            if names := _known(package.fqn):
                 store_changed(package, list(Category.objects.filter(name__in=names).order_by("name")))
     facets.forget(caller.project_id)
     number = len(done.packages)
@@ -104,12 +104,10 @@ def _there(caller: Caller, names: Sequence[str]) -> set[tuple[str, str]]:
     return set(rows)
 
 
-@cache
-def _categories() -> dict[str, list[str]]:
-    """Full name of an example -> the categories that it belongs to: packages have none of their own."""
-    place = bundled_folder("examples")
-    found: dict[str, list[str]] = {} if place is None else json.loads((place / "categories.json").read_text("utf-8"))
-    return found
+def _known(fqn: str) -> list[str]:
+    """The categories of a package that comes with Vetro, as far as this installation has them."""
+    wanted = categories().get(fqn, ())
+    return list(Category.objects.filter(name__in=wanted).order_by("name").values_list("name", flat=True))
 
 
 @cache
