@@ -1,1 +1,4 @@
-"""The APIs: /v1 as Murano's clients know it, /v2 for what Murano never had. They translate; rules live elsewhere."""
+"""The APIs: /v1 as Murano's clients know it, /v2 for what Murano never had, and /health, /ready, /metrics (`health`).
+
+They translate; rules live elsewhere.
+"""

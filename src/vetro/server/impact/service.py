@@ -1,4 +1,4 @@
-"""Impact by request: what a version of a package would change, in which of the environments that use it.
+"""Questions about impact: what a version of a package would change, in which of the environments that use it.
 
 Everybody asks about the environments of the own project. About others' whoever may (rule ``impact_all_projects``)
 gets counts, and places in the package that is asked about: no names, values or messages. Names go by rule
