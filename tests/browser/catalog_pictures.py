@@ -57,6 +57,13 @@ _WEBP = """async (data) => {
 }"""
 
 
+def webp(blank: Any, page: Any) -> bytes:
+    """How a page looks, as WebP, which is made on an empty page."""
+    painted(page)
+    shot = page.screenshot(animations="disabled")
+    return base64.b64decode(blank.evaluate(_WEBP, base64.b64encode(shot).decode()))
+
+
 class Studio:
     """A browser in which somebody is signed in, and where its pictures go."""
 
@@ -72,9 +79,7 @@ class Studio:
     def keep(self, page: Any, name: str, title: str) -> None:
         """Keeps how a page looks as a picture of an application; refuses one with a password in it."""
         assert PASSWORD not in page.locator("body").inner_text()
-        painted(page)
-        shot = page.screenshot(animations="disabled")
-        data = base64.b64decode(self._blank.evaluate(_WEBP, base64.b64encode(shot).decode()))
+        data = webp(self._blank, page)
         path = applications()[name][-1] / "screenshots" / f"{title}.webp"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)

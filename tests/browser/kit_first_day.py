@@ -17,6 +17,7 @@ from tests.browser.kit_journey import step, typed
 
 #: A deployment on a busy machine: waiting costs nothing where all is well.
 LONG = 240_000
+_BEGUN = "/app/forms/begun"
 _TOKEN = "token-of-the-first-day"
 
 
@@ -48,6 +49,10 @@ class Counted:
     def _loaded(self, frame: Any) -> None:
         # The steps of a form, and its review, are one page: a form that asks less has fewer.
         path = re.sub(r"^(/app/forms/\w+)/.*", r"\1", urlsplit(frame.url).path)
+        # Before its first answer nothing of a form is stored: its address says how it begins, and then has its id.
+        path = re.sub(r"^/app/forms/\..*", _BEGUN, path)
+        if self.pages[-1:] == [_BEGUN] and path.startswith("/app/forms/"):
+            self.pages[-1] = path
         if frame.parent_frame is None and path.startswith("/app/") and path not in self.pages[-1:]:
             self.pages.append(path)
 

@@ -1,30 +1,32 @@
-"""Makes docs/pictures/*.png, with the people of the tests in a browser and a service of its own: script/pictures.
+"""Makes docs/pictures/*.webp: applications of the catalog on real servers, with the people of the tests in a browser.
 
-``script/pictures --catalog [NAME…]`` makes those of the catalog's applications: `tests.browser.catalog_pictures`.
+``script/pictures`` runs it. With ``--catalog [NAME…]`` it makes those of the applications themselves
+(`tests.browser.catalog_pictures`).
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser import catalog_pictures
-from tests.browser.conftest import chromium_path
-from tests.browser.kit import ROOT, painted
-from tests.server.servekit import Service
+from tests.browser.conftest import Running, chromium_path, new_context
+from tests.browser.kit import ROOT
+from tests.browser.kit_applications import ANSWERS, LONG, await_end, begin, publish, remove, review
+from tests.browser.kit_real import running_on_servers
+from tests.support.servers import real_servers, warm_images
+from vetro.packages.bundle import applications
 
 FOLDER = ROOT / "docs" / "pictures"
 #: They belong to the repository: no larger than this (bytes).
 MOST = 150 * 1024
-#: The recorder's shop takes its time, so that there is a deployment to look at.
-_ANSWERS = "plans:\n- {plan: Install shop, delay: 20}\n"
-_LONG = 120_000
+_WIDE = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "light", "reduced_motion": "reduce"}
+_PHONE = {"viewport": {"width": 390, "height": 780}, "color_scheme": "dark", "reduced_motion": "reduce"}
 
 
 def main() -> int:
@@ -35,90 +37,71 @@ def main() -> int:
         return 1
     if sys.argv[1:2] == ["--catalog"]:
         return catalog_pictures.main(sys.argv[2:])
+    real_servers()
+    settings.configure()  # for the form that uploads packages
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="vetro-pictures-") as name:
-        folder = Path(name)
-        (folder / "answers.yaml").write_text(_ANSWERS, "utf-8")
-        service = Service(folder, VETRO_CLOUD__DRIVER="record", VETRO_CLOUD__SCRIPT=str(folder / "answers.yaml"))
+    images = {"VETRO_CLOUD__DRIVER": "nspawn", "VETRO_IMAGES": str(warm_images())}
+    with (
+        tempfile.TemporaryDirectory(prefix="vetro-pictures-") as name,
+        running_on_servers(Path(name), **images) as service,
+        sync_playwright() as playwright,
+    ):
+        expect.set_options(timeout=120_000)
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         try:
-            url = service.await_ready()["url"]
-            people = subprocess.run(
-                [sys.executable, "-m", "tests.browser.kit_people"],
-                env=service.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=120,
-            )  # fmt: skip
-            session = json.loads(people.stdout)["ann"]["session"]
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-                try:
-                    _take(browser, url, session)
-                finally:
-                    browser.close()
+            _take(browser, service)
         finally:
-            service.end()
-    large = [path.name for path in sorted(FOLDER.glob("*.png")) if path.stat().st_size > MOST]
+            browser.close()
+    large = [path.name for path in sorted(FOLDER.glob("*.webp")) if path.stat().st_size > MOST]
     for name in large:
         print(f"pictures: {name} has more than {MOST} bytes", file=sys.stderr)
     return 1 if large else 0
 
 
-def _take(browser: Any, url: str, session: str) -> None:
-    cookie = {"name": "vetro_session", "value": session, "url": url, "httpOnly": True}
-    given = {"base_url": url, "locale": "en-GB", "timezone_id": "UTC", "reduced_motion": "reduce"}
-    wide = browser.new_context(viewport={"width": 1280, "height": 860}, color_scheme="light", **given)
-    phone = browser.new_context(
-        viewport={"width": 390, "height": 780}, device_scale_factor=1.5, color_scheme="dark", **given
-    )
-    for context in (wide, phone):
-        context.set_default_timeout(_LONG)
-        context.add_cookies([cookie])
-    expect.set_options(timeout=_LONG)
-    page = wide.new_page()
-    page.goto("/app/catalog/")
-    page.get_by_role("button", name="Import the examples").click()
-    expect(page.locator("#notices")).to_contain_text("imported")
+def _take(browser: Any, service: Running) -> None:
+    """A cache while it is deployed and then, a site, and the pages that lead there."""
+    publish(service, *applications(), person="ann")
+    page, small = (new_context(browser, service, "ann", **look).new_page() for look in (_WIDE, _PHONE))
+    blank = browser.new_context().new_page()
+
+    def keep(name: str, page: Any = page) -> None:
+        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        (FOLDER / f"{name}.webp").write_bytes(catalog_pictures.webp(blank, page))
+
+    ANSWERS["PostgreSQL"](begin(page, "PostgreSQL"))
+    keep("form")
+    cache = _deploy(page, "Redis")
+    expect(page.locator("#log")).to_contain_text("Installing Redis", timeout=LONG)
+    keep("deployment")
+    await_end(page)
+    site = _deploy(page, "StaticSite")
+    await_end(page)
+    small.goto(site)
+    expect(small.locator("[data-health=running]").first).to_be_visible(timeout=LONG)
+    keep("phone", small)
+    page.goto(cache)
+    expect(page.locator("[data-health=running]").first).to_be_visible(timeout=LONG)
+    page.goto("/app/")
+    expect(page.locator("[data-health=running]")).to_have_count(2, timeout=LONG)
+    expect(page.get_by_text("Looking for addresses")).to_have_count(0)
+    keep("home")
     page.goto("/app/catalog/")
     expect(page.locator(".tile").first).to_be_visible()
-    _keep(page, "catalog")
-    _fill_in(page)
-    page.get_by_label("Application Name").fill("Corner-shop")
-    page.get_by_role("button", name="Review").click()
-    page.get_by_role("button", name="Save and deploy").click()
-    expect(page.locator("#log")).to_contain_text("Installing the shop")
-    expect(page.locator("#live")).to_contain_text("Run Install shop on a server")
-    _keep(page, "deployment")
-    expect(page.locator("#live .page-head [data-state=done]")).to_be_visible()
-    page.get_by_role("link", name="To the environment").click()
-    small = phone.new_page()
-    small.goto(page.url)
-    expect(small.locator("article.component")).to_have_count(2)
-    _keep(small, "phone")
+    keep("catalog")
+    page.goto("/app/catalog/io.vetro.catalog.PostgreSQL/")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    keep("application")
+    for environment in (cache, site):
+        remove(page, environment)
 
 
-def _fill_in(page: Any) -> None:
-    """A shop with a database in the form; keeps how its first page looks."""
-    page.goto("/app/catalog/com.example.vetro.WebShop/add")
-    page.get_by_role("button", name="A new environment").click()
-    page.get_by_label("Name").fill("Market square")
-    page.get_by_role("button", name="Create and add the application").click()
-    page.get_by_label("Name of the shop").fill("Corner shop")
-    page.get_by_label("Greeting").fill("Good morning, neighbours!")
-    page.get_by_role("button", name="New Small Database").click()
-    for name in ("Token", "Confirm password"):
-        page.get_by_role("textbox", name=name, exact=True).fill("only-for-the-picture")
-    page.get_by_role("button", name="Next").click()
-    page.get_by_label("Image").select_option(label="Debian 12")
-    page.get_by_role("button", name="Review").click()
-    page.get_by_role("button", name="Add and go back to the form").click()
-    expect(page.get_by_label("Name of the shop")).to_have_value("Corner shop")
-    _keep(page, "wizard")
-    page.get_by_role("button", name="Next").click()
-    page.get_by_label("Image").select_option(label="Debian 12")
-
-
-def _keep(page: Any, name: str) -> None:
-    page.evaluate("scrollTo(0, 0)")
-    painted(page)
-    page.screenshot(path=str(FOLDER / f"{name}.png"), animations="disabled")
+def _deploy(page: Any, application: str) -> str:
+    """Fills in its form and deploys it into an environment of its own, whose address this is."""
+    ANSWERS[application](begin(page, application))
+    review(page)
+    page.get_by_role("button", name="Deploy", exact=True).last.click()
+    page.wait_for_url("**/app/environments/*/tasks/*/")
+    return str(page.url).partition("tasks/")[0]
 
 
 if __name__ == "__main__":

@@ -65,4 +65,4 @@ def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any
     assert now["?"]["type"] == "com.example.Barge/1.0.0@com.example.Barge" and now["quay"] == 4
     assert "mode" not in now
     page.goto(f"/app/environments/{made}/")
-    expect(page.get_by_role("link", name="2.0.0 available")).to_be_visible()
+    expect(page.get_by_role("link", name="Upgrade to 2.0.0")).to_be_visible()

@@ -71,7 +71,7 @@ def test_one_new_question_is_answered_and_deployed_with_three_clicks(service: An
     service.api("ann", "POST", "/v2/packages", raw=ferry("2.0.0", NEW, changes=CHANGES))
     page.goto(f"/app/environments/{made}/")
     # One: the badge. The first question has the focus.
-    page.get_by_role("link", name="2.0.0 available").click()
+    page.get_by_role("link", name="Upgrade to 2.0.0").click()
     field = page.locator("#f-ferry1-mode-i")
     expect(field).to_be_focused()
     expect(page.get_by_text("It has a mode, which has to be given")).to_be_visible()
@@ -83,21 +83,21 @@ def test_one_new_question_is_answered_and_deployed_with_three_clicks(service: An
     expect(field).to_have_value("x")
     assert not examined(page, "upgrade-refused")
     page.goto(f"/app/environments/{made}/")
-    page.get_by_role("link", name="2.0.0 available").click()
+    page.get_by_role("link", name="Upgrade to 2.0.0").click()
     expect(field).to_be_focused()
     page.keyboard.type("fast")
     # Two: its plan. Three: it is deployed.
     page.get_by_role("button", name="Plan the upgrade").click()
     expect(page.get_by_text("1.0.0@com.example.Ferry").first).to_be_visible(timeout=LONG)
     page.get_by_role("button", name="Deploy this").click()
-    expect(page.locator("#live h2 + .state")).to_have_text("kept", timeout=LONG)
+    expect(page.locator("#live h2 + .state")).to_have_text("done", timeout=LONG)
     session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]
     (now,) = service.api("ann", "GET", f"/v2/sessions/{session}/model")["services"]
     service.api("ann", "DELETE", f"/v2/sessions/{session}")
     assert now["?"]["type"] == "com.example.Ferry/2.0.0@com.example.Ferry"
     assert (now["mode"], now["berth"]) == ("fast", 4)
     page.goto(f"/app/environments/{made}/")
-    expect(page.get_by_text("2.0.0 available")).to_have_count(0)
+    expect(page.get_by_text("Upgrade to 2.0.0")).to_have_count(0)
     # What is lost is ticked before there is a draft.
     service.api("ann", "POST", "/v2/packages", raw=ferry("3.0.0", "mode: {Contract: $.string().notNull()}"))
     page.goto(f"/app/environments/{made}/upgrade")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,17 +11,22 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.server.catalog.archives import archive
+from tests.server.environments.conftest import new_garden
 from tests.server.tasks import shop
 from tests.server.web.test_environments import words
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.journal import Ended, RecordedEffect
 from vetro.model.differences import Difference, Property
-from vetro.server.environments import queries
+from vetro.server.catalog import service as catalog
+from vetro.server.catalog import standard_packages
+from vetro.server.environments import queries, simulation
 from vetro.server.environments.models import Environment
 from vetro.server.tasks import queue
 from vetro.server.tasks.claim import Lease, claim
 from vetro.server.tasks.completion import finish
 from vetro.server.tasks.journal import DbJournal
+from vetro.server.tasks.models import Task
 from vetro.server.web.environment_page import tidied
 from vetro.server.web.views.environments.layout import HEIGHT, WIDTH, placed
 
@@ -116,3 +122,40 @@ def test_a_task_is_shown_though_its_environment_goes_meanwhile(
     monkeypatch.setattr(queries, "get", gone)
     page = words(browser(ann).get(f"/app/environments/{environment.id}/tasks/{made.id}/"))
     assert "Waiting" in page and "To the environments" in page
+
+
+SITE = """
+Namespaces: {'=': com.example, std: io.murano}
+Name: Site
+Extends: std:Application
+Properties:
+  uses: {Contract: $.class(Site)}
+  url: {Contract: $.string(), Usage: Out}
+Methods:
+  deploy:
+    Body:
+    - $.url: format('http://203.0.113.9/{0}', id($))
+"""
+
+
+def test_what_was_deployed_is_opened_by_name_and_what_others_use_stands_behind(
+    ann: Any, browser: Callable[[Any], Client], drain: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first button led to the database, and none said where it led."""
+    standard_packages.ensure()
+    data = archive("com.example.Site", Name="Small Site", classes={"com.example.Site": SITE})
+    catalog.import_packages(ann.caller, [data])
+    rows: list[Any] = [
+        {"?": {"type": "com.example.Site", "id": "base", "name": "Base"}},
+        {"?": {"type": "com.example.Site", "id": "front", "name": "Site"}, "uses": "base"},
+    ]
+    monkeypatch.setattr(simulation, "of_environments", lambda ids: set())
+    garden = new_garden(ann.caller, drain, *rows)
+    (task,) = Task.objects.filter(environment_id=garden.id, kind="deploy")
+    page = browser(ann).get(f"/app/environments/{garden.id}/tasks/{task.id}/").content.decode()
+    buttons = re.findall(r'<a class="btn btn-[^"]*success" href="([^"]+)".*?</svg> ([^<]*)<', page)
+    assert buttons == [(f"http://203.0.113.9/{one}", f"Open {name}: http://203.0.113.9/{one}")
+                       for one, name in (("front", "Site"), ("base", "Base"))]  # fmt: skip
+    assert "Site</strong></div>" in page  # what is called like its class is not told twice
+    cards = browser(ann).get(f"/app/environments/{garden.id}/").content.decode()
+    assert cards.count('title="com.example.Site">Small Site') == 2

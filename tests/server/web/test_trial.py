@@ -78,7 +78,7 @@ def test_a_form_is_tried_out_with_its_plan_and_nothing_is_made(
     client.post(plan, headers={"HX-Request": "true"})
     drain()
     told = client.get(plan, headers={"HX-Request": "true"}).content.decode()
-    assert "http://203.0.113.9/Corner" in told and "Made up by the recorder" in told
+    assert "http://203.0.113.9/Corner" in told and "Examples: the real addresses" in told
     assert "example.com/source" not in told  # what was asked for is no address of the application
     assert "openDoors" in told and "It needs no server" in told
     assert not Environment.objects.exists() and not Session.objects.exists()

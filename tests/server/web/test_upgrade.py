@@ -121,7 +121,7 @@ def test_nothing_chosen_upgrades_nothing(shop: Garden, ann: Any, browser: Browse
 def test_nothing_asked_is_no_form(shop: Garden, ann: Any, browser: Browser) -> None:
     import_packages(ann.caller, [parts("1.5.0")])
     page = opened(browser(ann), at(shop, "?to=test.parts%3D1.5.0"))
-    assert "Nothing is asked, and nothing is lost." in page.text and "New questions" not in page.text
+    assert "Nothing is asked, and no answer is lost." in page.text and "New questions" not in page.text
     assert page.send().url.endswith("/changes")
     (made,) = sessions_of(shop)
     assert by_id(made.draft["Objects"])["b"]["?"]["type"] == "test.parts.Bolt/1.5.0@test.parts"
@@ -236,7 +236,7 @@ def test_an_upgrade_with_way_back_is_one_button(shop: Garden, ann: Any, browser:
     assert f'href="{update}"' in opened(client, f"{here}/").text  # the banner leads here from everywhere
     settled(shop)
     text = opened(client, update).text
-    assert "kept" in text and "What taking it back does" not in text
+    assert "The update is done and stays" in text and "What taking it back does" not in text
     assert client.post(f"{update}/decide", {"do": "undo"}).status_code == 409
     assert client.get(f"{here}/updates/{'f' * 32}").status_code == 404
 

@@ -213,6 +213,16 @@ def test_what_depends_on_an_answer_comes_anew_and_applications_are_added_for_fie
     assert gone.url == f"/app/environments/{environment}/" and client.get(page.url).status_code == 404
 
 
+def test_a_review_without_an_answer_of_ones_own_shows_what_is_suggested(
+    browser: Browser, ann: Any, publish: Callable[..., Any], environment: str
+) -> None:
+    ui = "Version: 2.3\nApplication:\n  ?: {type: test.Shop}\n  name: $.one.name\nForms:\n- one:\n    fields:\n"
+    row = publish(ann, ui=ui + "    - {name: name, type: string, label: Name, initial: Corner}\n")
+    page = opened(browser(ann), f"/app/environments/{environment}/add/{row.id}")
+    review = page.send()
+    assert re.search(r'<details class="advanced" open>.*?<dt>Name</dt><dd>Corner</dd>', review.text, re.DOTALL)
+
+
 def test_a_form_that_fails_says_so_and_offers_the_other_one(
     browser: Browser, ann: Any, publish: Callable[..., Any], environment: str
 ) -> None:
@@ -270,6 +280,9 @@ def test_quick_deployment_makes_its_environment_when_another_application_is_adde
     assert outer.inputs()["t.friend"] == [friend["?"]["id"]]
     assert "deployed at once" in outer.text and "Continue application adding" not in outer.send(name="North").text
     review = outer.send(name="North", workflowManagement__application_name="north")
+    # Which object is used is an answer, also where there was but one; the name was asked on the page, not on one more.
+    shown = re.sub(r"\s+", " ", review.text.partition('<details class="advanced"')[0])
+    assert "<dt>Friend</dt><dd>friend" in shown and "<dd>north</dd>" in shown and ">Finish<" not in review.text
     task = followed(client, client.post(review.url.replace("review", "finish")), "")
     assert task.url.startswith(f"/app/environments/{made.id}/tasks/")
     assert drain() == 1

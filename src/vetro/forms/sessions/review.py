@@ -34,8 +34,9 @@ _ENGLISH: Final = ReviewWords()
 class ReviewPage:
     """One page: (label, text, path) of each answer, in order; labels of nested ones with those around them.
 
-    ``own``: paths of answers that are other than what the form suggests. ``before``: path -> text of what was there, of
-    each answer that an edit changes; the last rows may be what it takes away.
+    ``own``: paths of answers that are other than what the form suggests, and of objects that are used: to take the only
+    one that there is was a decision, too. ``before``: path -> text of what was there, of each answer that an edit
+    changes; the last rows may be what it takes away.
     """
 
     title: str
@@ -114,7 +115,8 @@ def _rows(
                 yield from inner
             else:
                 text = text_of(field, words)
-                own = field.answered and text != NOTHING and not same(field.value, field.initial)
+                suggested = field.picker is None and same(field.value, field.initial)
+                own = field.answered and text != NOTHING and not suggested
                 yield name, text, here, own, field.secret
 
 

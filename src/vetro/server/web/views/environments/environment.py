@@ -14,6 +14,7 @@ from vetro.model.environment import applications_of
 from vetro.model.header import class_of, id_of, label_of, label_of_type, parse_type_text, type_of
 from vetro.model.secrets import conceal, is_mark, masked, without
 from vetro.model.tree import find, objects, walk
+from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments import (
     deploy,
@@ -32,7 +33,7 @@ from vetro.server.ids import new_id
 from vetro.server.tasks.models import Report, Task
 from vetro.server.web import drafts
 from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes
-from vetro.server.web.logos import logos_of
+from vetro.server.web.logos import logos_of, titles_of
 from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.environments.listing import TASK_FIELDS, told_tasks
@@ -74,7 +75,9 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
     for action in offered_actions.actions(env_page.caller, env_page.id):
         if action["enabled"]:
             actions.setdefault(tops.get(action["object_id"], ""), []).append(action)
-    logos = logos_of(env_page.caller, {class_of(item) for item in [*env_page.services, *env_page.removed]})
+    kinds = {class_of(item) for item in [*env_page.services, *env_page.removed]}
+    logos, titles = logos_of(env_page.caller, kinds), titles_of(env_page.caller, kinds)
+    may_upgrade = not env_page.found.busy and allows(env_page.caller, "update_environment")
     powered = env_page.server_names if env_page.may_power else ()
     health = {one.id: one.told for one in env_page.components_health} if not env_page.found.busy else {}
     listed = []
@@ -82,19 +85,21 @@ def _components(env_page: EnvironmentPage) -> list[dict[str, Any]]:
     for item in [*env_page.services, *env_page.removed]:
         own = str(id_of(item))
         removed = own in gone
+        newer = None if removed else env_page.offers.get(parse_type_text(type_of(item)).package or "")
         listed.append(
             {
                 "id": own,
                 "name": label_of(item),
                 "type": class_of(item),
-                "type_label": label_of_type(type_of(item)),
+                "type_label": titles.get(class_of(item)) or label_of_type(type_of(item)),
                 "version": parse_type_text(type_of(item)).version,
                 "logo": logos.get(class_of(item), ""),
                 "change": env_page.top_changes.get(own, "") if not env_page.found.busy else "",
                 "removed": removed,
                 "state": _state(env_page, own, removed, newest.get(own)),
                 "health": health.get(own),
-                "newer": None if removed else env_page.offers.get(parse_type_text(type_of(item)).package or ""),
+                "newer": newer,
+                "upgradable": newer is not None and may_upgrade,
                 "addresses": [] if removed else of_component(conceal(item, env_page.secrets), env_page.classes),
                 "report": newest.get(own),
                 "powered": own in powered and not removed,

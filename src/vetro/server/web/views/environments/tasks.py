@@ -11,7 +11,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.utils.translation import gettext as _
 
 from vetro.diagnostics import decode_messages
+from vetro.model.environment import applications_of, deployed_objects
+from vetro.model.header import id_of
 from vetro.model.secrets import masked
+from vetro.model.tree import users
 from vetro.server.accounts.models import User
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
@@ -241,9 +244,13 @@ def _took(row: Task) -> float | None:
 
 
 def _reached(caller: Caller, environment: str) -> list[Address]:
-    """Where a browser finds what was deployed."""
+    """Where a browser finds what was deployed: first what no other application uses, which is what people look for."""
     try:
-        return [one for one in reachable_addresses.of_environment(caller, environment)[1] if one.url][:_OPENED]
+        found = queries.get(caller, environment, model=True)
+        pages = [one for one in reachable_addresses.of_found(caller, found) if one.url]
+        tops = {str(id_of(item)): item for item in applications_of(deployed_objects(found.model or {}))}
+        used = {target for own, item in tops.items() for _obj, _name, target in users(item, tops.keys() - {own})}
+        return sorted(pages, key=lambda one: one.component_id in used)[:_OPENED]
     except ServiceError:  # its packages cannot be read now: its own page says so
         return []
 

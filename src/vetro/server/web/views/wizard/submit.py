@@ -74,11 +74,19 @@ def plan(request: HttpRequest, caller: Caller, form: str) -> HttpResponse:
 
 
 def _gets(caller: Caller, shown: FormView, about: Mapping[str, Any]) -> dict[str, Any]:
-    """What one gets of an application that is tried out, where its plan says it."""
-    if shown.purpose != "try" or about.get("plan") is None:
+    """What one gets, where the plan of something new says it; of what changes only the whole plan tells enough."""
+    task = about.get("task")
+    if about.get("plan") is None or task is None or not (shown.purpose == "try" or _only_makes(task.result)):
         return {}
     row = Package.objects.filter(id=(shown.package or {}).get("id", "")).first()
     return {"gets": dry_run.plan_totals(about["task"]), "actions": actions_of(caller, row) if row is not None else []}
+
+
+def _only_makes(plan: Mapping[str, Any]) -> bool:
+    """Whether it changes and deletes nothing, and nothing in it needs a second look."""
+    resources = [item for stack in plan["stacks"] for item in stack["resources"]]
+    made = bool(resources) and all(item["what"] == "created" for item in (*plan["stacks"], *resources))
+    return made and not any(plan.get(name) for name in ("no_way_back", "unused", "servers"))
 
 
 def end(request: HttpRequest, caller: Caller, shown: FormView, *, deploy: bool = False) -> HttpResponse:
@@ -140,20 +148,23 @@ def _back(request: HttpRequest, caller: Caller, into: tuple[str, int, str], obje
 def _review(request: HttpRequest, caller: Caller, shown: FormView, problem: ServiceError | None = None) -> HttpResponse:
     reviewed = form_session.review(caller, shown.id, review_words())
     last = last_step.of(shown)
-    pages = [
-        {
-            "title": step_title(shown.form.pages[number], number, shown.source),
-            "number": number if number == last else number + 1,
-            **_rows(found),
-        }
-        for number, found in enumerate(reviewed)
-    ]
+    pages: list[dict[str, Any]] = []
+    for number, found in enumerate(reviewed):
+        rows = _rows(found)
+        if number == last:  # it stood below the page before it, and was no step of its own
+            pages[-1]["rows"] += rows["rows"]
+            pages[-1]["rest"] += rows["rest"]
+        else:
+            pages.append(
+                {"title": step_title(shown.form.pages[number], number, shown.source), "number": number + 1, **rows}
+            )
     told = origins.about(request, caller, shown.id)
     known = _planned(form_session.planned(caller, shown.id)) if shown.outcome == "ready" else {}
     context = {
         "shown": shown,
         "told": told,
         "pages": [found for found in pages if found["rows"] or found["rest"]],
+        "unfolded": not any(found["rows"] for found in pages),
         "edits": any(found.before is not None for found in reviewed),
         "unchanged": all(found.before == {} for found in reviewed),
         "problem": problem,
