@@ -50,7 +50,12 @@ def test_publish_uploads_what_is_missing_and_only_that(remote: Remote, tmp_path:
     assert "p.app" in remote.ok("package", "show", "p.lib", "--usage").stdout
     # What it requires is now the server's: the application alone is checked and published with it.
     write_package(tmp_path / "two", {"p.app.App": APPLICATION}, name="p.app", version="2.0.0", extra=needs)
-    remote.ok("package", "publish", str(tmp_path / "two"))
+    assert "which is newer" not in remote.ok("package", "publish", str(tmp_path / "two")).output
+    # Who publishes behind a newer version hears that nobody sees it.
+    write_package(tmp_path / "late", {"p.app.App": APPLICATION}, name="p.app", version="1.5.0", extra=needs)
+    said = " ".join(remote.ok("package", "publish", str(tmp_path / "late")).output.split())
+    assert "p.app 1.5.0 is not what the catalog shows: it has 2.0.0 (" in said, said
+    remote.ok("package", "delete", "p.app/1.5.0")
     assert remote.data("package", "show", "p.app")["version"] == "2.0.0"
     assert remote.data("package", "show", "p.app/1.0.0")["version"] == "1.0.0"
     assert "there are 1.0.0, 2.0.0" in remote.refused("package", "show", "p.app/3.0.0")

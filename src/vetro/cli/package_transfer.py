@@ -70,6 +70,10 @@ def built(packages: Iterable[Any]) -> list[Built]:
     return list(found.values())
 
 
+#: Of so many packages a publication says that the catalog has newer ones.
+_TOLD = 50
+
+
 def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str, Any]:
     """Uploads what the server lacks, all of it or nothing: {imported, present, findings, missing}.
 
@@ -99,7 +103,19 @@ def publish(client: Client, items: Sequence[Built], **options: Any) -> dict[str,
         return {**nothing, "check": client.upload("/packages/check", upload)}
     with importing(client, len(upload), sum(map(len, upload.values()))) as more:
         done = client.upload("/packages", upload, {**options, **more, "skip_existing": True})
-    return {**nothing, **done}
+    return {**nothing, **done, "notes": [*(done.get("notes") or ()), *_not_the_newest(client, done["imported"])]}
+
+
+def _not_the_newest(client: Client, imported: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is to be said of packages whose page in the catalog is that of another version, which was there before."""
+    own = {(row["fqn"], row["version"]) for row in imported}
+    found = []
+    for fqn, version in sorted(own)[:_TOLD]:
+        newest = next(iter(client.items("/packages", fqn=fqn)), None)
+        if newest is not None and (fqn, newest["version"]) not in own:
+            shown = f"{newest['version']} ('{newest['name']}')"
+            found.append(f"{fqn} {version} is not what the catalog shows: it has {shown}, which is newer")
+    return found
 
 
 def has_same(client: Client, one: Built) -> bool:

@@ -169,6 +169,12 @@ def test_deploying_leads_to_the_task_and_its_log(garden: Any, client: Client, dr
     assert client.get(task.replace(garden.id, "0" * 32)).status_code == 404
 
 
+def test_a_deployment_that_went_well_says_so_also_where_nothing_can_be_opened(garden: Any, client: Client) -> None:
+    (task,) = Task.objects.filter(environment_id=garden.id, kind="deploy")
+    page = words(client.get(at(garden, f"tasks/{task.id}/")))
+    assert re.search(r"Done in \d+\.\d s\.", page) and "Open http" not in page
+
+
 def test_a_log_that_is_too_long_for_a_page_says_so(
     garden: Any, client: Client, drain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

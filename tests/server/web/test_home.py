@@ -87,6 +87,7 @@ def test_what_was_begun_waits_and_nothing_of_others(ann: Any, eve: Any, browser:
     Session.objects.filter(id=session.id).update(draft={"Objects": {}})
     own = {"project_id": ann.caller.project_id, "user_id": ann.caller.user_id, "purpose": "add", "content": {}}
     FormDraft.objects.create(**own, title="Looked at")
+    FormDraft.objects.create(**{**own, "purpose": "try"}, title="Tried out", revision=1)
     FormDraft.objects.create(**own, title="Shop <b>", revision=1)
     task = Task.objects.create(
         project_id=ann.caller.project_id,
@@ -99,6 +100,7 @@ def test_what_was_begun_waits_and_nothing_of_others(ann: Any, eve: Any, browser:
     page = text(client)
     assert f"/app/environments/{id}/tasks/{task.id}/" in page and "needs your decision" in page
     assert "Shop &lt;b&gt;" in page and "A form that is not finished" in page and "Looked at" not in page
+    assert "Tried out" not in page
     assert "Changes that are not deployed" in page
     assert "fair" not in text(browser(eve)) and "Shop &lt;b&gt;" not in text(browser(eve))
     Environment.objects.filter(id=id).update(version=5)  # somebody else deployed: this draft is of no use

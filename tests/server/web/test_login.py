@@ -130,3 +130,17 @@ def test_a_link_gives_a_new_csrf_token(carol: User) -> None:
     planted = client.cookies["vetro_csrf"].value
     assert client.post(f"/app/link/{link}", {"csrfmiddlewaretoken": planted}).status_code == 302
     assert client.cookies["vetro_csrf"].value != planted
+
+
+def test_a_link_that_was_used_says_so_and_leads_to_the_password(carol: User) -> None:
+    """It greeted again, and led to an empty form that led back to the link."""
+    from vetro.server.accounts import service
+    from vetro.server.caller import SYSTEM
+
+    link = service.create_link(SYSTEM, carol, Project.objects.get(name="demo"))[1]
+    assert "signs you in once" in Client().get(f"/app/link/{link}").content.decode()
+    assert Client().post(f"/app/link/{link}").status_code == 302
+    for answer in (Client().get(f"/app/link/{link}"), Client().post(f"/app/link/{link}"), Client().get("/app/link/x")):
+        page = answer.content.decode()
+        assert answer.status_code == 401 and "does not work any more" in page and "vetro admin link create" in page
+        assert 'href="/app/login"' in page and "Welcome to Vetro" not in page

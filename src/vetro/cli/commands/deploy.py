@@ -113,7 +113,9 @@ def command(
                 "--detach is for servers: on this machine a task belongs to the command that began it"
             )
         if not client.local and (driver != "auto" or script is not None):
-            raise click.UsageError("--driver and --script are for this machine: the server's settings say how")
+            raise click.UsageError(
+                "--driver and --script are for this machine ('vetro context use local'): a server's settings say how"
+            )
         given |= {"driver": driver, "script": script}
         deployment.deploy(client, paths, answers=answers, plan=plan, detach=detach, **given, **options)
 

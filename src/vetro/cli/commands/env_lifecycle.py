@@ -56,7 +56,9 @@ def create_command(
         if client.local and (description or region is not None):
             raise click.UsageError(f"--{'description' if description else 'region'} is for servers")
         if driver != "auto" and not client.local:
-            raise click.UsageError("--driver is for this machine: the server's settings say how")
+            raise click.UsageError(
+                "--driver is for this machine ('vetro context use local'): a server's settings say how"
+            )
         lifecycle.create(client, name, description, region, driver, output)
 
 
@@ -101,7 +103,9 @@ def realize_command(name: str, driver: str, workspace: str | None, **options: An
     """
     with out.explained(), server(workspace) as client:
         if driver != "auto" and not client.local:
-            raise click.UsageError("--driver is for this machine: the server's settings say how")
+            raise click.UsageError(
+                "--driver is for this machine ('vetro context use local'): a server's settings say how"
+            )
         lifecycle.realize(client, name, driver, **options)
 
 

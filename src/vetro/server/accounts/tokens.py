@@ -71,20 +71,30 @@ def first_link_again(caller: Caller, name: str, project: str) -> str | None:
     return None if place is None else create_link(caller, users[0], place)[1]
 
 
-def redeem_link(text: str, address: str = "") -> tuple[User, Project]:
-    """Whom a link signs in, and where. It works once, for one of two who try at the same time. Raises `NotSignedIn`."""
-    now = datetime.now(UTC)
+def _link(text: str) -> Token | None:
+    """The link, where it still signs somebody in."""
     link = Token.objects.select_related("user", "project").filter(digest=digest_of(text), single_use=True).first()
     usable = (
         link is not None
         and link.revoked is None
-        and (link.expires is None or link.expires > now)
+        and (link.expires is None or link.expires > datetime.now(UTC))
         and link.user.is_active
         and link.project.enabled
         and Membership.objects.filter(user=link.user, project=link.project).exists()
     )
+    return link if usable else None
+
+
+def link_works(text: str) -> bool:
+    """Whether a link would sign somebody in."""
+    return _link(text) is not None
+
+
+def redeem_link(text: str, address: str = "") -> tuple[User, Project]:
+    """Whom a link signs in, and where. It works once, for one of two who try at the same time. Raises `NotSignedIn`."""
+    now, link = datetime.now(UTC), _link(text)
     with transaction.atomic():
-        if not usable or link is None or not Token.objects.filter(pk=link.pk, revoked=None).update(revoked=now):
+        if link is None or not Token.objects.filter(pk=link.pk, revoked=None).update(revoked=now):
             raise NotSignedIn(
                 Text("The link is unknown, expired or was used."), hint=Text("'vetro admin link create' makes one")
             )

@@ -139,8 +139,11 @@ def make_room(owner: Caller | FormDraft, purpose: str) -> None:
 
 
 def begun(caller: Caller) -> Any:
-    """Rows of the caller's forms that wait for her to go on: something was answered in them. Newest first."""
-    return _mine(caller).exclude(_forgotten()).exclude(revision=0).order_by("-updated", "-id")
+    """Rows of the caller's forms that wait for her to go on: something was answered in them, and they are not only
+    tried out. Newest first.
+    """
+    rows = _mine(caller).exclude(purpose=FormDraft.TRY).exclude(_forgotten()).exclude(revision=0)
+    return rows.order_by("-updated", "-id")
 
 
 def save(row: FormDraft, content: Content) -> None:

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 
 from vetro.diagnostics import Text
 from vetro.server.accounts.keystone_login import Visit, sign_in, switched
-from vetro.server.accounts.tokens import redeem_link
+from vetro.server.accounts.tokens import link_works, redeem_link
 from vetro.server.accounts.web_sessions import PROJECT, begin_visit, sign_in_session, sign_out_session, visit_of
-from vetro.server.errors import Forbidden, ServiceError
+from vetro.server.errors import Forbidden, NotSignedIn, ServiceError
 from vetro.server.web.page import page, render
 
 
@@ -52,14 +52,18 @@ def login(request: HttpRequest, caller: Any) -> HttpResponse:
 def link(request: HttpRequest, caller: Any, token: str) -> HttpResponse:
     """A link for one login. It is used up by a button, not by opening it: mail programs look into links."""
     if request.method == "POST":
-        user, project = redeem_link(token, request.META.get("REMOTE_ADDR", ""))
+        try:
+            user, project = redeem_link(token, request.META.get("REMOTE_ADDR", ""))
+        except NotSignedIn:
+            return render(request, "login_link.html", {"gone": True}, 401)
         sign_in_session(request, user, project.id)
         if not user.has_usable_password():
             text = _("This link is used up. To be able to come back, give yourself a password under {place}.")
             place = format_html('<a href="/app/people/me#change-password">{}</a>', _("Profile and tokens"))
             messages.info(request, format_html(text, place=place))
         return HttpResponseRedirect("/app/")
-    return render(request, "login_link.html", {})
+    gone = not link_works(token)
+    return render(request, "login_link.html", {"gone": gone}, 401 if gone else 200)
 
 
 @page("POST", public=True)

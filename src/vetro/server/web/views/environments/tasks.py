@@ -110,6 +110,7 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         "timeline": timeline,
         "simulated": simulated,
         "took": _took(row),
+        "well": _went_well(row),
         "reached": _reached(caller, environment) if there and newest == row.id and _went_well(row) else [],
         "cure": _cure(caller, row, timeline) if there and newest == row.id else None,
         "error": decode_messages(row.error),
