@@ -144,6 +144,8 @@ def measure(inside: Inside, ids: dict[str, str], rounds: int, only: str = "") ->
         if only not in name:
             continue
         client, prepared = inside.client(person), _before(before, inside)
+        if name.startswith("form-"):  # what it leads to, a form that nobody has answered
+            address = client.get(address, follow=True).request["PATH_INFO"]
         walls, cpus, size = [], [], 0
         for turn in range(-_BEFORE, rounds):
             prepared()

@@ -21,8 +21,12 @@ def fill(service: Any) -> dict[str, str]:
         api("POST", "/v2/packages", raw=packed(_EXAMPLES / folder))
     if not api("GET", "/v2/packages?fqn=test.shop")["items"]:
         api("POST", "/v2/packages", raw=shop.archive())
+    application = api("GET", "/v2/packages?fqn=com.example.Motd")["items"][0]["id"]
     package = api("GET", "/v2/packages?fqn=test.shop")["items"][0]["id"]
     live = _environment(api, "Spring fair", [{"title": "North"}, {"title": "South", "warn": True}], deploy=True)
+    action = f"{live['component']}_greet"
+    result = api("POST", f"/v2/environments/{live['id']}/actions/{action}", {"args": {"name": "town"}})["id"]
+    until(lambda: api("GET", f"/v2/tasks/{result}")["state"] in ("done", "failed"))
     broken = _environment(api, "Autumn fair", [{"title": "Closed", "fail": True}], deploy=True)
     draft = _environment(api, "Winter fair", [{"title": "Planned"}])
     session = api("POST", f"/v2/environments/{live['id']}/sessions")["id"]
@@ -36,6 +40,7 @@ def fill(service: Any) -> dict[str, str]:
     api("POST", f"/v2/notices/targets/{hook['id']}/test")
     until(lambda: api("GET", "/v2/notices/deliveries")["items"][0]["problem"])
     return {
+        "action": action, "application": application, "result": result,
         "live": live["id"], "broken": broken["id"], "draft": draft["id"], "package": package, "template": template,
         "task": live["task"], "failed": broken["task"], "component": live["component"], "plan": plan,
         "ann": service.id("ann"), "demo": service.project("ann"),

@@ -35,7 +35,7 @@ SECTIONS: Sections = {
         "catalog": ("catalog:command", "Add the applications that come with Vetro to a server's catalog."),
         "package": ("package:command", "Create, build and publish packages."),
         "check": ("check:command", "Find every problem of packages, with file, line and fix."),
-        "impact": ("impact:command", "Say what a new version of a package would change in whom."),
+        "impact": ("impact:command", "Say what a new version of a package would change in environments."),
         "test": ("test:command", "Run the MuranoPL tests of packages, with coverage if wanted."),
         "form": ("form:command", "Fill in the form of a package or class, or look at it."),
         "run": ("run:command", "Load packages and a model, call a method, print the result."),

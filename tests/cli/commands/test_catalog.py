@@ -16,8 +16,8 @@ def test_applications_are_listed_and_added_once(remote: Remote) -> None:
     assert "there is: Redis" in " ".join(remote.run("catalog", "add", "Rediss").output.split())
     assert "io.vetro.catalog.Redis" in remote.ok("catalog", "add", "redis").output
     (listed,) = json.loads(remote.ok("package", "list", "--search", "Redis", "-o", "json").stdout)
-    assert (listed["fqn"], listed["version"]) == ("io.vetro.catalog.Redis", redis["version"])
     assert listed["categories"] == ["Key-Value Storage"]
+    assert (listed["fqn"], listed["version"]) == ("io.vetro.catalog.Redis", redis["version"])
     assert json.loads(remote.ok("catalog", "add", "Redis", "-o", "json").stdout)["imported"] == []
 
 

@@ -41,9 +41,12 @@ def test_one_line_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
         "clouds",
         "  missing  proot  not found",
         "                  apt install proot",
+        "all is well",
     ]
     assert result.exit_code == 0
     findings[0] = Diagnostic("sandbox", WARNING, "not allowed here", "use another kernel", subject="calls")
+    result = CliRunner().invoke(command, ["--machine"])
+    assert result.exit_code == 1 and result.output.splitlines()[-1] == "1 warning: the line below says what to do"
     assert CliRunner().invoke(command).exit_code == 1
     result = CliRunner().invoke(command, ["--json"])
     assert result.exit_code == 1

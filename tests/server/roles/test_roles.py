@@ -39,7 +39,7 @@ from vetro.server.web.views.catalog import bundled_packages
 
 #: What a person may at most, by their role.
 #: Pages that lead there whoever comes.
-_TO_LOGIN = ("/app/link/{token}", "/app/logout")
+_TO_LOGIN = ("/app/logout",)
 #: Pages that everybody may use, and that refuse by what is sent: a wrong password, a project of others.
 _BY_CONTENT = ("/app/people/me/password", "/app/project")
 #: Pages that look at no parameter.

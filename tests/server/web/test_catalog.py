@@ -140,6 +140,7 @@ def test_an_empty_catalog_offers_applications_and_adds_them_with_one_click(
     assert _names(page, "Is examined") == ["HAProxy"] and _names(page, "In the catalog") == ["Redis", "StaticSite"]
     answer = client.post("/app/catalog/applications", {"on": "1"}, headers=HTMX)
     assert answer["HX-Redirect"] == "/app/catalog/"
+    assert Package.objects.get(fqn="io.vetro.catalog.Redis").category_names == ["Key-Value Storage"]
     page = _text(client.get("/app/catalog/"))
     assert "Redis" in page and "3 applications of Vetro are in the catalog" in page
     assert re.findall(r'name="category" value="([^"]+)"', page) == ["Key-Value Storage", "Load Balancers", "Web"]

@@ -99,7 +99,12 @@ def test_what_has_to_be_answered_first_is_named(ann: Any, browser: Browser) -> N
     service.import_packages(ann.caller, [archive("com.example.Shop", classes={"com.example.Shop": asks})])
     client = browser(ann)
     told = text(client.post(ADDRESS, headers=PART))
-    assert "It depends on what you answer to:" in told and "Title" in told and not Task.objects.exists()
+    assert (
+        "It depends on what you answer to:" in told
+        and "Title" in told
+        and 'action="/app/try/' in told
+        and not Task.objects.exists()
+    )
     assert "It depends" in text(client.get(ADDRESS, headers=PART)) and not FormDraft.objects.exists()
 
 

@@ -84,6 +84,7 @@ def test_a_form_is_tried_out_with_its_plan_and_nothing_is_made(
     assert not Environment.objects.exists() and not Session.objects.exists()
     assert [task.kind for task in Task.objects.all()] == ["plan"]
     # It is no form to come back to, and cannot be sent.
+    assert "A form that is not finished" not in client.get("/app/").content.decode()
     assert "Shop" not in client.get("/app/forms/").content.decode()
     form = FormDraft.objects.get()
     answer = client.post(f"/app/forms/{form.id}/finish")

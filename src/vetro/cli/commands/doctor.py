@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -117,3 +117,14 @@ def _print(lines: list[tuple[str, Diagnostic]]) -> None:
         out.echo(f"  {out.style(word.ljust(7), fg=color)}  {label}  {found.message}")
         if found.hint:
             out.echo(f"  {' ' * (len(label) + 11)}{found.hint}")
+    out.echo(_verdict([found.severity for _, found in lines]))
+
+
+def _verdict(levels: Sequence[Any]) -> str:
+    """What all of it comes to."""
+    told = []
+    if errors := levels.count(ERROR):
+        told.append(f"{errors} of these does not work" if errors == 1 else f"{errors} of these do not work")
+    if warnings := levels.count(WARNING):
+        told.append(f"{warnings} warning{'s' * (warnings > 1)}: the line below says what to do")
+    return "; ".join(told) or "all is well"

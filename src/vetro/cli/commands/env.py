@@ -113,8 +113,7 @@ def command() -> None:
     Examples:
       vetro env list
       vetro env show shop
-      vetro env action shop backup --app db
-      vetro env stop shop db
-      vetro env log shop
+      vetro env health shop
+      vetro env remove shop db
       vetro env destroy shop
     """

@@ -185,7 +185,7 @@ def _limits() -> Iterator[Remark]:
     limit = inotify.limit()
     enough, most = limit >= inotify.enough_for(SERVERS), inotify.servers_of(limit)
     text = Text(
-        "at most {limit} watchers of files (inotify) for all servers together: enough for about {most}",
+        "at most {limit} watchers of files (inotify) for all servers together: enough for about {most} servers",
         limit=limit,
         most=most,
     )

@@ -28,7 +28,11 @@ def gets(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     """What is known of it; posted: begins to find it out."""
     row = chosen(versions_of(caller, fqn), request.GET.get("version"))
     found = dry_run.begin(caller, row) if request.method == "POST" else dry_run.known(caller, row)
-    context: dict[str, Any] = {"package": row, "may_plan": allows(caller, "plan_environment")}
+    context: dict[str, Any] = {
+        "package": row,
+        "may_plan": allows(caller, "plan_environment"),
+        "may_try": allows(caller, "use_forms"),
+    }
     if found is not None:
         context |= {"missing": found.missing, **(_told(found.task) if found.task is not None else {})}
     context["actions"] = actions_of(caller, row)
