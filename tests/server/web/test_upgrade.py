@@ -225,7 +225,7 @@ def test_an_upgrade_with_way_back_is_one_button(shop: Garden, ann: Any, browser:
     """Its page tells the steps; while it is held it explains what taking it back does, and does it."""
     client, here = browser(ann), f"/app/environments/{shop.id}"
     page = opened(client, at(shop))
-    assert "Upgrade with way back" in page.text
+    assert "Upgrade now" in page.text and "An upgrade has a way back" in page.text
     data: dict[str, Any] = {**page.inputs(), "do": "next", "drop": "s.motd"}
     place = next(name for name in data if name.endswith(".s/mode"))
     answer = client.post(f"{here}/upgrade?then=deploy", {**data, place: "fast"})

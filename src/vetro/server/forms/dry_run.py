@@ -114,14 +114,16 @@ def plan_totals(task: Task) -> PlanTotals:
             if kind and item["what"] == "created":
                 resources[kind] += 1
     made = [item for item in plan["objects"] if item["what"] == "created"]
-    sizes = Counter(
-        str(told["new"])
-        for item in made
-        for told in item["properties"]
-        if told["name"] == "flavor" and isinstance(told["new"], str)
-    )
+    sizes = Counter(filter(None, map(_size, made)))
     classes = fixed_properties.classes_of([package["digest"] for package in task.spec["packages"]])
     return PlanTotals(dict(resources), dict(sizes), len(made), len(plan["scripts"]), _addresses(made, classes))
+
+
+def _size(item: Mapping[str, Any]) -> str:
+    """The size of a server that a plan makes; '' for anything else, and for a server that others are only made like."""
+    new = {told["name"]: told["new"] for told in item["properties"]}
+    size = new.get("flavor")
+    return size if isinstance(size, str) and (new.get("openstackId") or new.get("ipAddresses")) else ""
 
 
 def _addresses(made: Sequence[Mapping[str, Any]], classes: Classes) -> list[tuple[str, str]]:
