@@ -118,7 +118,10 @@ def test_a_reader_starts_nothing(people: Any, shop: Any, ann: Any, browser: Brow
 def test_what_a_plan_makes_is_counted_by_kind() -> None:
     server = {"name": "a", "type": "OS::Nova::Server", "what": "created", "properties": []}
     stacks = [{"resources": [server, server, {**server, "what": "deleted"}, {**server, "type": "OS::Cinder::Volume"}]}]
-    sized = {"what": "created", "type": "a.B", "properties": [{"name": "flavor", "new": "m1.small"}]}
-    plan = {"stacks": stacks, "objects": [sized, sized], "scripts": [1, 2, 3]}
+    size, address = {"name": "flavor", "new": "m1.small"}, {"name": "ipAddresses", "new": ["10.0.0.2"]}
+    sized = {"what": "created", "type": "a.B", "properties": [size, address]}
+    # What replicas are made like has a size, too, and is no server.
+    like = {**sized, "properties": [size, {"name": "ipAddresses", "new": []}]}
+    plan = {"stacks": stacks, "objects": [sized, sized, like], "scripts": [1, 2, 3]}
     found = dry_run.plan_totals(Task(result=plan, spec={"packages": []}))
     assert found.resources == {"servers": 2, "volumes": 1} and found.sizes == {"m1.small": 2} and found.scripts == 3

@@ -158,18 +158,6 @@ def test_a_plan_of_servers_that_nobody_has_yet_talks_to_their_agents(ann: Any, d
     assert found.resources["servers"] == 1 and found.addresses[0][1].startswith("http://")
 
 
-def test_only_servers_that_are_made_count_by_their_size() -> None:
-    """What replicas are made like has a size, too, and is no server."""
-
-    def made(id: str, **new: Any) -> dict[str, Any]:
-        told = [{"name": name, "old": None, "new": value} for name, value in new.items()]
-        return {"what": "created", "id": id, "name": id, "type": "io.vetro.std.Server", "properties": told}
-
-    objects = [made("like", flavor="m1.tiny", ipAddresses=[]), made("first", flavor="m1.tiny", openstackId="0f1e")]
-    task = Task(result={"stacks": [], "scripts": [], "objects": objects}, spec={"packages": []})
-    assert dry_run.plan_totals(task).sizes == {"m1.tiny": 1}
-
-
 def test_who_leaves_or_waits_an_hour_is_forgotten(ann: Any, shop: Any, browser: Browser) -> None:
     client = browser(ann)
     page = begun(client, shop)
