@@ -39,6 +39,7 @@ def test_a_look_at_a_form_leaves_nothing(browser: Browser, ann: Any, shop: Any, 
     for address in (f"/app/quick/{shop.id}", f"/app/environments/{environment}/add/{shop.id}") * 2:
         page = opened(client, address)
         assert page.status == 200 and "goes on where you left it" not in page.text
+        assert client.head(address).status_code == 302
     assert FORM not in opened(client, "/app/").text
     assert "No unfinished forms" in opened(client, "/app/forms/").text
     assert not FormDraft.objects.exists()  # what reads leaves nothing

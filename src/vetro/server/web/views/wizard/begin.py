@@ -171,7 +171,7 @@ def _begun(request: HttpRequest, caller: Caller, told: About | None = None, **wh
             if form in kept:
                 messages.info(request, _("This form goes on where you left it."))
                 return go(request, f"/app/forms/{form}/")
-    stored = request.method != "GET"
+    stored = request.method == "POST"
     source = request.GET.get("source", "auto") if told is None else "auto"
     try:
         shown = form_session.begin(caller, stored=stored, source=source, origin=again, **what)

@@ -57,7 +57,7 @@ def of_form(function: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
     def view(request: HttpRequest, caller: Caller, form: str, **path: Any) -> HttpResponse:
         own = row_id(form)
         if own != form and form_session.exists(caller, own):
-            if request.method == "GET":
+            if request.method != "POST":
                 return go(request, request.get_full_path().replace(form, own, 1))
             form = own
         elif own != form and own in request.session.get(_KEY, {}):
@@ -68,7 +68,7 @@ def of_form(function: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
             if form_session.exists(caller, form):
                 raise
             return _told(request, own)
-        if own != form and request.method != "GET" and form_session.exists(caller, own):
+        if own != form and request.method == "POST" and form_session.exists(caller, own):
             origins.remember(request, own, origins.about(request, caller, form))
         return answer
 
