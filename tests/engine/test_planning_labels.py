@@ -34,3 +34,10 @@ def test_what_would_be_called_alike_keeps_its_name_and_other_digits_stay() -> No
     assert [item.get("label") for item in told] == [None, None, "net-street"]
     for text in ("f" * 32, NET + "0", "x" + NET[:31]):
         assert labels.text(text) == text
+
+
+def test_a_name_that_fills_a_model_does_not_fill_the_plan() -> None:
+    labels = Labels({"?": {"id": NET, "type": "test.Shop"}, "name": "n" * 1_000_000})
+    told = labels.resources([resource(f"{NET}-{number}") for number in range(100)])
+    assert sum(len(item["label"]) for item in told) < 20_000 and told[7]["label"].endswith("…-7")
+    assert len(labels.script({"plan": f"Drop {NET}"})["label"]) < 200

@@ -15,6 +15,8 @@ from vetro.model.tree import objects
 
 #: Ids as they are made: names of people are not taken for one.
 _ID: Final = re.compile(r"(?<![0-9a-fA-F])[0-9a-f]{32}(?![0-9a-fA-F])")
+#: Characters of an object's name: one that fills a model would come back for each resource.
+_LONGEST: Final = 120
 
 
 class Labels:
@@ -24,7 +26,9 @@ class Labels:
         self._names: dict[str, str] = {}
         for root in roots:
             for obj in objects(root):
-                self._names.setdefault(str(id_of(obj)).lower(), label_of(obj))
+                name = label_of(obj)
+                name = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+                self._names.setdefault(str(id_of(obj)).lower(), name)
 
     def text(self, text: str) -> str:
         """A text with the names of objects instead of their ids."""
