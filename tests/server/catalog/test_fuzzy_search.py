@@ -133,6 +133,21 @@ def test_a_changed_package_is_found_by_its_new_words_misspelt(few: None) -> None
     assert names("valkye") == ["Valkey"]
 
 
+def no_word_of_others_shows() -> None:
+    """Whether somebody else has a word changes nothing that is found."""
+    stored([("Falconar", "misc", "", "")])
+    stored([("Kestral", "misc", "", "")], project="p1", public=False)
+    before = [found(text) for text in ("falconer", "kestrel falconar", "database")]
+    assert [[row[3] for row in each.rows][:1] for each in before] == [["Falconar"], ["Kestral"], ["Database"]]
+    stored([("Falconer", "kestrel", "", ""), ("Database kestrel", "", "", "")], project="p2", public=False)
+    assert [found(text) for text in ("falconer", "kestrel falconar", "database")] == before
+    assert names("falconer", caller=Caller("v", "bob", "p2", "two"))[0] == "Falconer"
+
+
+def test_among_few_no_word_of_others_shows(few: None) -> None:
+    no_word_of_others_shows()
+
+
 def test_words_are_learnt_within_bounds(db: None) -> None:
     alphabet = "abcdefghijklmnopqrstuvwxyz"
     words = " ".join(f"{a}{b}quizzical" for a in alphabet for b in alphabet)
@@ -157,6 +172,9 @@ def others(people: People) -> None:
 class TestAmongMany:
     def test_the_table_of_queries_among_many(self, db: None) -> None:
         assert wrong() == {}
+
+    def test_among_many_no_word_of_others_shows(self, db: None) -> None:
+        no_word_of_others_shows()
 
     def test_every_word_has_to_be_there_and_pages_go_on(self, db: None) -> None:
         assert names("web farm servers") == ["Web Farm"]

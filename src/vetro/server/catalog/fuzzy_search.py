@@ -70,9 +70,11 @@ def find(caller: Caller, query: Query, skip: int = 0) -> SearchResult:
         return SearchResult([])
     query.limit, limit = min(skip + query.limit, MOST) + 1, query.limit
     lookup = _Lookup(caller, query)
-    # Whether something has all words is found out first: then none of them has to be looked at by itself.
-    left = terms if lookup.together(terms) else [lookup.mended(term) for term in terms]
-    found = SearchResult(lookup.rows(left))
+    # All words together come first: where something has them, none has to be looked at by itself.
+    left, found = terms, SearchResult(lookup.rows(terms))
+    if not found.rows:
+        left = [lookup.mended(term) for term in terms]
+        found.rows = lookup.rows(left) if left != terms else []
     while not found.rows and len(left) > 1:
         least = min(reversed(left), key=lookup.count)
         left = [term for term in left if term is not least]
@@ -109,31 +111,31 @@ class _Lookup:
 
     def mended(self, term: Term) -> Term:
         """The term, with other words in its place where it is found nowhere."""
-        if self.there(term):
+        if self.count(term, 0):
             return term
         two = spelling.parted(term.typed)
         return term.instead([" ".join(two), "".join(two)] if two else spelling.close_to(term.typed))
 
-    def there(self, term: Term) -> bool:
-        """Whether it is found at all; also where no index can tell."""
-        if self.small:
-            return bool(bounded("catalog_packagetext t", _anywhere(term), 0))
-        return not trigrams.leads_all_of(term.texts) or bool(trigrams.texts_with_all_of([term.texts], 1))
+    def count(self, term: Term, most: int = _RANKED) -> int:
+        """How often it is found in what the caller sees, up to ``most`` + 1; that, too, where no index can tell.
 
-    def count(self, term: Term) -> int:
-        """How often it is found, counted a little beyond what is ranked."""
+        What others have must not count: whoever asks for word after word would learn which of them they use.
+        """
         if not term.ways:
             return 0
+        seen = Conditions()
+        source, values = "catalog_packagetext t", list[Any]()
         if self.small:
-            return bounded("catalog_packagetext t", _anywhere(term), SMALL)
-        return len(self._found([term])) if trigrams.leads_all_of(term.texts) else _RANKED + 1
-
-    def together(self, terms: Sequence[Term]) -> bool:
-        """Whether some text may have all of them: the index has one, or it cannot tell."""
-        if self.small:
-            return all(map(self.there, terms))
-        leading = _leading(terms)
-        return bool(self._found(leading)) if len(leading) == len(terms) else all(map(self.there, terms))
+            seen.extend(_anywhere(term))
+        elif not trigrams.leads_all_of(term.texts) or len(found := self._found([term])) > _RANKED:
+            return most + 1
+        elif not found:
+            return 0
+        else:
+            source, values = trigrams.these(found)
+        self.filters.scope(seen, "p")
+        seen.params = [*values, *seen.params]
+        return bounded(f"{source} {join('catalog_package p', 'p.id = t.package_id')}", seen, most)
 
     def _found(self, terms: Sequence[Term]) -> list[int]:
         """Texts that have all terms, at most one more than are ranked; by the index, once."""
