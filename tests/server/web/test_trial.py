@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -54,6 +55,11 @@ def shop(ann: Any) -> Any:
     return service.import_packages(ann.caller, [data]).packages[0]
 
 
+def waiting() -> QuerySet[FormDraft]:
+    """Forms that somebody may go on with: of one that was finished the id is kept."""
+    return FormDraft.objects.exclude(purpose=FormDraft.ENDED)
+
+
 def begun(client: Client, package: Any) -> Page:
     """The first page of the form, as whoever presses the button gets it."""
     url = f"/app/try/{package.id}"
@@ -86,14 +92,14 @@ def test_a_form_is_tried_out_with_its_plan_and_nothing_is_made(
     # It is no form to come back to, and cannot be sent.
     assert "A form that is not finished" not in client.get("/app/").content.decode()
     assert "Shop" not in client.get("/app/forms/").content.decode()
-    form = FormDraft.objects.get()
+    form = waiting().get()
     answer = client.post(f"/app/forms/{form.id}/finish")
     assert answer.status_code == 400 and "only tried out" in answer.content.decode()
     with pytest.raises(Invalid):
         form_session.finish(ann.caller, form.id)
     assert not Environment.objects.exists()
     client.post(f"/app/forms/{form.id}/discard")
-    assert not FormDraft.objects.exists()
+    assert not waiting().exists()
 
 
 def test_reading_the_address_stores_nothing_and_its_button_begins(ann: Any, shop: Any, browser: Browser) -> None:
@@ -103,22 +109,22 @@ def test_reading_the_address_stores_nothing_and_its_button_begins(ann: Any, shop
         page = opened(client, f"/app/try/{shop.id}?source=class")
     assert not [one["sql"] for one in queries if not one["sql"].startswith(("SELECT", "SAVEPOINT", "RELEASE"))]
     assert page.status == 200 and f'action="/app/try/{shop.id}?source=class"' in page.text
-    assert not FormDraft.objects.exists()
+    assert not waiting().exists()
     first = followed(client, client.post(f"/app/try/{shop.id}?source=class"), "")
     assert "only trying it out" in first.text
-    assert FormDraft.objects.get().content["source"] == "class"
+    assert waiting().get().content["source"] == "class"
 
 
 def test_whoever_likes_it_deploys_it_with_the_same_answers(ann: Any, shop: Any, browser: Browser, drain: Any) -> None:
     client = browser(ann)
     review = tried(client, shop)
-    form = FormDraft.objects.get()
+    form = waiting().get()
     assert "Deploy it like this" in review.text
     answer = client.post(f"/app/forms/{form.id}/take", follow=True)
     assert "Is this right?" in answer.content.decode() and "Corner" in answer.content.decode()
     client.post(f"/app/forms/{form.id}/finish")
     drain()
-    assert Environment.objects.get().name == "Shop" and not FormDraft.objects.exists()
+    assert Environment.objects.get().name == "Shop" and not waiting().exists()
     with pytest.raises(NotFound):
         form_session.take(ann.caller, form.id)
 
@@ -131,7 +137,7 @@ def test_who_asks_for_the_plan_of_a_form_that_ends_at_that_moment_asks_no_more(
     planned = form_session.planned
 
     def later(*args: Any) -> Any:
-        FormDraft.objects.all().delete()
+        waiting().all().delete()
         return planned(*args)
 
     monkeypatch.setattr(form_session, "planned", later)
@@ -162,7 +168,7 @@ def test_who_leaves_or_waits_an_hour_is_forgotten(ann: Any, shop: Any, browser: 
     client = browser(ann)
     page = begun(client, shop)
     left = page.send("leave", title="Corner")
-    assert left.url == "/app/catalog/com.example.Shop/" and not FormDraft.objects.exists()
+    assert left.url == "/app/catalog/com.example.Shop/" and not waiting().exists()
     review = tried(client, shop)
     FormDraft.objects.update(updated=datetime.now(UTC) - timedelta(minutes=61))
     assert client.get(review.url).status_code == 404
@@ -178,7 +184,7 @@ def test_a_reader_fills_it_in_and_plans_nothing(people: Any, shop: Any, ann: Any
     client = browser(rita)
     review = tried(client, shop)
     assert "does not let you make plans" in review.text and "Deploy it like this" not in review.text
-    form = FormDraft.objects.get()
+    form = waiting().get()
     client.post(f"/app/forms/{form.id}/plan")
     assert client.post(f"/app/forms/{form.id}/take").status_code == 403 and not Task.objects.exists()
 
@@ -239,7 +245,7 @@ Methods:
     client.post(second.url.replace("review", "finish"))
     answer = client.post(review.url.replace("review", "finish"))
     assert answer.status_code == 302 and not Environment.objects.exists()
-    (kept,) = FormDraft.objects.all()
+    (kept,) = waiting().all()
     assert [one["title"] for one in kept.content["beside"]] == ["Cave", "Nook"]
     monkeypatch.setattr(submit, "_MOST_BESIDE", 2)
     third = page.send('{"do": "create", "at": "shop", "package": "com.example.Shop"}').send(title="Loft")

@@ -25,6 +25,8 @@ from vetro.server.forms.views import Subject
 #: Forms that one person may have begun, and may try out at a time; the oldest make room.
 MOST = 100
 MOST_TRIED = 10
+#: Finished forms of one person whose ids are kept.
+MOST_ENDED = 200
 #: How long a form that is tried out stays after the last answer.
 TRIED_FOR = timedelta(hours=1)
 #: How long one stays that nobody has answered anything in: somebody may still have its page open.
@@ -109,10 +111,15 @@ def stored(caller: Caller, id: str) -> FormDraft | None:
     return row
 
 
+def ended(id: str) -> bool:
+    """Whether a form was finished not long ago."""
+    return FormDraft.objects.filter(id=id, purpose=FormDraft.ENDED).exists()
+
+
 def add(row: FormDraft, content: Content, *, answered: bool = False) -> None:
     """Stores a new form; forms that nobody touched for `DAYS` go, and the oldest of a person who has too many.
 
-    ``answered``: with its first answers. Raises `FormChanged` where another window has stored it already.
+    ``answered``: with its first answers. Raises `FormChanged` where another window has stored, or finished it.
     """
     make_room(row, row.purpose)
     row.revision = int(answered)
@@ -173,10 +180,21 @@ def note(row: FormDraft, content: Content) -> None:
 
 
 def remove(row: FormDraft) -> None:
-    """Removes a form that is finished; inside the transaction that finishes it. Raises `FormChanged`."""
-    gone, _ = FormDraft.objects.filter(id=row.id, revision=row.revision).delete()
+    """Removes a finished form but for its id; inside the transaction that finishes it. Raises `FormChanged`."""
+    gone = FormDraft.objects.filter(id=row.id, revision=row.revision).update(
+        purpose=FormDraft.ENDED,
+        title="",
+        content={},
+        environment_id=None,
+        session_id=None,
+        revision=row.revision + 1,
+        updated=datetime.now(UTC),
+    )
     if not gone:
         raise FormChanged(Text("The form was changed meanwhile, in another window."))
+    of_person = FormDraft.objects.filter(project_id=row.project_id, user_id=row.user_id, purpose=FormDraft.ENDED)
+    oldest = of_person.order_by("-updated", "-id").values_list("id", flat=True)[MOST_ENDED:]
+    FormDraft.objects.filter(id__in=list(oldest)).delete()
 
 
 def discard(caller: Caller, id: str) -> None:
@@ -189,4 +207,5 @@ def _forgotten() -> Q:
 
 
 def _mine(owner: Caller | FormDraft) -> Any:
-    return FormDraft.objects.filter(project_id=owner.project_id, user_id=owner.user_id)
+    own = FormDraft.objects.filter(project_id=owner.project_id, user_id=owner.user_id)
+    return own.exclude(purpose=FormDraft.ENDED)

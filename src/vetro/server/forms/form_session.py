@@ -376,7 +376,9 @@ def discard(caller: Caller, id: str) -> None:
 
 def exists(caller: Caller, id: str) -> bool:
     """Whether the person has this form, also where it is only tried out."""
-    return beginning.read(caller, id) is not None or drafts.stored(caller, id) is not None
+    if beginning.read(caller, id) is not None:
+        return not drafts.ended(beginning.row_id(id))
+    return drafts.stored(caller, id) is not None
 
 
 def mine(caller: Caller, environment_id: str | None = None, *, blank: bool = True) -> list[dict[str, Any]]:

@@ -13,8 +13,9 @@ from vetro.server.secrets.encryption import EncryptedJSON
 class FormDraft(models.Model):
     """A form that somebody is filling in. It belongs to one person and goes away with its session or environment."""
 
-    #: TRY: as ADD, but nothing is ever made of it.
-    ADD, EDIT, ACTION, STATIC, TRY = "add", "edit", "action", "static", "try"
+    #: TRY: as ADD, but nothing is ever made of it. ENDED: it was finished; nothing is left but its id, so that answers
+    #: which come once more, to the address that it had before its first ones, do not do the same again.
+    ADD, EDIT, ACTION, STATIC, TRY, ENDED = "add", "edit", "action", "static", "try", "ended"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_id)
     project_id = models.CharField(max_length=64)

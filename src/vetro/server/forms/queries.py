@@ -72,10 +72,10 @@ class OpenForm:
 
 def opened(caller: Caller, id: str) -> OpenForm:
     """A form of the caller's, also one that has no row yet. Raises `NotFound`."""
-    given = beginning.read(caller, id)
-    if given is not None and drafts.stored(caller, beginning.row_id(id)) is None:
-        return OpenForm.of(caller, beginning.begun(caller, given, beginning.row_id(id)), id)
-    row = drafts.get(caller, beginning.row_id(id))
+    given, own = beginning.read(caller, id), beginning.row_id(id)
+    if given is not None and drafts.stored(caller, own) is None and not drafts.ended(own):
+        return OpenForm.of(caller, beginning.begun(caller, given, own), id)
+    row = drafts.get(caller, own)
     content = Content.from_json(row.content)
     on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)
     template, beside = content.subject.template_id, content.beside
