@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -9,6 +10,7 @@ import pwd
 import re
 import shutil
 import stat
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -366,6 +368,40 @@ def test_a_backup_of_mariadb_is_what_it_was_up_to_its_end(tmp_path: Path) -> Non
             module.restore({"path": str(path)})
     path.write_bytes(b"no archive")
     assert not module.whole(path)
+
+
+@pytest.mark.attack("data", "a view that an application makes while a backup is made")
+def test_a_database_that_cannot_be_read_back_keeps_no_other_one_away(
+    programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_mask: None
+) -> None:
+    """A view that came after the others were looked at is in the dump, and who reads dumps back may not make it."""
+    module, path, done = script("MariaDB", "1.1.0", "mariadb-node.py"), tmp_path / "backup", list[str]()
+    views = iter([[], ["late"], ["late"], ["late"]])
+
+    def sql(statement: str, *_: Any) -> list[Any]:
+        done.append(statement)
+        return [["evil"], ["shop"]] if statement == "SHOW DATABASES;" else []
+
+    def texts_of(name: str, *_: Any) -> list[dict[str, str]]:
+        return [{"kind": "VIEW", "name": one} for one in (next(views, ["late"]) if name == "evil" else [])]
+
+    monkeypatch.setattr(module, "sql", sql)
+    monkeypatch.setattr(module, "value", lambda expression: "utf8mb4_bin")
+    monkeypatch.setattr(module, "texts_of", texts_of)
+    monkeypatch.setattr(module, "make", lambda name, texts: [])
+    module.save({"path": str(path)})
+    heads = {head.get("database"): (head, b"".join(blocks))[0] for head, blocks in module.parts(path)}
+    assert [one["name"] for one in heads["evil"]["texts"]] == ["late"]  # it was made again
+
+    @contextlib.contextmanager
+    def loader(names: list[str], more: str = "") -> Any:
+        status = int("evil" in names)
+        yield {"args": ["sh", "-c", f"cat > /dev/null; exit {status}"], "stdin": subprocess.PIPE}
+
+    monkeypatch.setattr(module, "loader", loader)
+    with pytest.raises(SystemExit, match="not all of evil could be read back"):
+        module.restore({"path": str(path)})
+    assert any("CREATE DATABASE `shop`" in one for one in done)
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
