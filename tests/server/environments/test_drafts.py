@@ -48,6 +48,11 @@ def test_changes_that_were_taken_back_leave_no_draft(ann: Any, env: str, session
     assert not drafts._same({"?": {"id": "a", "x": 1}}, {"?": {"id": "a", "x": 2}})
     assert not drafts._same({"a": [1, {"b": 1}]}, {"a": [1, {"b": True}]})
     assert not drafts._same({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2, "c": None}]})
+    # An environment without applications has an empty list of them; a property of others that is called so is theirs.
+    assert drafts._same({"?": {"id": "e"}}, {"?": {"id": "e"}, "applications": []})
+    for one, other in ((None, []), (0, ""), (False, [])):
+        pair = [{"?": {"id": "e"}, "applications": [{"?": {"id": "a"}, "applications": x}]} for x in (one, other)]
+        assert not drafts._same(*pair)
 
 
 def test_a_model_is_nowhere_in_clear(ann: Any, env: str, session: str) -> None:

@@ -190,6 +190,8 @@ def _made(
 
 def _same(root: Any, present: Any) -> bool:
     """Whether both are one model, whenever each was changed and by which form."""
+    # Only of an environment none is the same as an empty list: what a class calls so is its own.
+    root, present = ({**one, "applications": one.get("applications") or []} if one else one for one in (root, present))
     # Comparing whole parts is quick, and says of most models that they differ; but true is 1 to it.
     return _equal(root, present, exact=False) and _equal(root, present, exact=True)
 
@@ -214,11 +216,11 @@ def _equal(root: Any, present: Any, *, exact: bool) -> bool:
 
 
 def _without_notes(obj: dict[str, Any]) -> dict[str, Any]:
-    """An object without what is only noted about it in its header; no applications are the same as an empty list."""
+    """An object without what is only noted about it in its header."""
     head = obj["?"]
     if isinstance(head, dict):
         head = {name: value for name, value in head.items() if name not in _NOTES}
-    return {**{name: value for name, value in obj.items() if name != "applications" or value}, "?": head}
+    return {**obj, "?": head}
 
 
 def add_services(caller: Caller, environment_id: str, session_id: str, given: Any) -> Any:
