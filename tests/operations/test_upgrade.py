@@ -31,6 +31,9 @@ DECLARED: dict[str, dict[str, str]] = {
     "environments.0011_fewer_indexes": {
         "RunPython": "drops indexes for which others serve, and says how full pages are; no row changes"
     },
+    "environments.0013_draft_last": {
+        "RunPython": "writes drafts anew on PostgreSQL, with three columns behind the others; statements name columns"
+    },
     "dispatch.0002_notify": {"RunPython": "adds triggers that only tell, after the statement"},
     "dispatch.0004_log_order": {
         "AlterField alter_report_task": "the column stays as it is and loses an index, which the new one replaces"
@@ -39,6 +42,9 @@ DECLARED: dict[str, dict[str, str]] = {
     "dispatch.0008_long_lines": {"RunPython": "cuts lines that lists need not show whole; rows stay readable"},
     "dispatch.0011_fewer_indexes": {"RunPython": "drops indexes for which others serve; no row changes"},
     "dispatch.0012_vacuum": {"RunPython": "says when PostgreSQL cleans three tables up; no row changes"},
+    "dispatch.0013_spec_last": {
+        "RunPython": "writes tasks anew on PostgreSQL, with a column behind the others; statements name columns"
+    },
 }
 #: Kinds of operations after which statements of the version before mean what they meant. Of all others, also of those
 #: that a later Django brings, each is declared. An index refuses no row, and its name is in no statement.

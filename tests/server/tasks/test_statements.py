@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.server.tasks import shop
 from vetro.engine.worker import commits
 from vetro.server.environments.models import Environment, Session
-from vetro.server.tasks.models import JournalTask
+from vetro.server.tasks.models import JournalTask, Task
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
@@ -94,3 +94,20 @@ def test_no_index_has_what_each_deployment_changes(model: Any, changing: set[str
     assert columns and not columns & changing
     conditions = [each.condition for each in model._meta.indexes + model._meta.constraints]
     assert not any(f"'{name}'" in str(condition) for condition in conditions for name in changing)
+
+
+#: What is large and stays, from the first of them to the end of the row: PostgreSQL logs what lies between the first
+#: and the last byte that a new version of a row changes.
+LAST = ((Task, ["spec"]), (Session, ["upgrade", "answers", "draft"]))
+
+
+@pytest.mark.parametrize(("model", "last"), LAST, ids=lambda value: getattr(value, "__name__", ""))
+def test_what_is_large_stands_after_all_that_each_deployment_changes(model: Any, last: list[str]) -> None:
+    """A column that a later migration adds stands behind them: where deployments change it, they have to move."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite writes whole pages")
+    with connection.cursor() as cursor:
+        columns = [
+            column.name for column in connection.introspection.get_table_description(cursor, model._meta.db_table)
+        ]
+    assert columns[-len(last) :] == last
