@@ -75,6 +75,47 @@ def test_where_nothing_is_the_database_is_asked_once(begun: Any, tasks: Tasks) -
     assert tasks.asked.empty()
 
 
+def test_who_is_done_does_not_look_again(begun: Any, tasks: Tasks) -> None:
+    """Of what can run only now the dispatcher tells."""
+    ran = threading.Event()
+
+    def run(lease: Lease) -> None:
+        for _ in range(2):  # the look that found nothing, and that of a place for short tasks
+            tasks.asked.get(timeout=PATIENCE)
+        ran.set()
+
+    made = begun(run)
+    tasks.waiting.put("a deployment")
+    made.look()
+    tasks.asked.get(timeout=PATIENCE)
+    assert ran.wait(PATIENCE)
+    while made.free(False) < made.count(False) or made.free(True) < made.count(True):
+        time.sleep(0.01)
+    assert tasks.asked.empty()
+
+
+def test_who_is_done_looks_for_what_takes_half_of_the_places(begun: Any, tasks: Tasks) -> None:
+    over, ran = threading.Event(), queue.SimpleQueue[str]()
+
+    def run(lease: Lease) -> None:
+        if lease.task_id == "plans":
+            assert over.wait(PATIENCE)
+        ran.put(lease.task_id)
+
+    made = begun(run)
+    made._runner.batches = lambda: 0 if over.is_set() else made.count(False)  # type: ignore[method-assign]
+    tasks.waiting.put("plans")
+    made.look()
+    for _ in range(2):  # who got it, and the next place, which leaves what takes half of the places
+        while tasks.asked.get(timeout=PATIENCE):
+            pass
+    while made.free(False) != made.count(False) - 1:
+        time.sleep(0.01)
+    tasks.waiting.put("more plans")  # nobody tells: it was there, and had no place
+    over.set()
+    assert [ran.get(timeout=PATIENCE) for _ in range(2)] == ["plans", "more plans"]
+
+
 def test_places_for_short_tasks_look_once_a_task_was_there(begun: Any, tasks: Tasks) -> None:
     made = begun(lambda lease: None)
     tasks.waiting.put("a deployment")

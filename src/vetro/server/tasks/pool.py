@@ -5,6 +5,8 @@ Some of the places take only short tasks, which somebody waits for, so that long
 When there may be something to do, one place looks; when it has got a task it lets the next one look. The first is one
 that takes any task where such a one is free: if it finds none, there is no short one either. So a worker that finds
 nothing has asked the database once, however many places it has: each new task wakes all workers, and one gets it.
+Whoever is done with its task looks again only where somebody has to, or where tasks of a kind were left that take half
+of the places: of a task that waited for this one in its environment the dispatcher tells.
 """
 
 from __future__ import annotations
@@ -64,6 +66,8 @@ class WorkerPool:
         self._wanted_look = {False: False, True: False}
         #: Whether places for short tasks have not looked since somebody had to: they do when another has got a task.
         self._short_left = False
+        #: Whether the last look for any task left those that take half of the places at most.
+        self._batches_left = False
         self._orders: dict[bool, deque[Future[bool]]] = {False: deque(), True: deque()}
         self._busy = {False: 0, True: 0}
         self._stop = False
@@ -159,7 +163,7 @@ class WorkerPool:
                     self._busy[short] += 1
                 try:
                     if order is None:
-                        while not self._stop and self._take_one(short, others=True):
+                        while not self._stop and self._take_one(short, others=True) and self._batches_left:
                             pass
                     elif order.set_running_or_notify_cancel():
                         order.set_result(self._take_one(short))
@@ -194,6 +198,8 @@ class WorkerPool:
     def _claim(self, short: bool) -> Lease | None:
         kinds = SHORT if short else None
         without = () if short or self._runner.batches() < max(1, self.count(False) // 2) else Task.BATCHES
+        if not short:
+            self._batches_left = bool(without)
         return claim(
             self.member.id, self._lease, kinds=kinds, labels=self.labels, without=without, version_wait=self._wait
         )
