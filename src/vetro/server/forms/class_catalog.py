@@ -6,6 +6,7 @@ as the project's catalog, and the packages that its environment is tied to, stay
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Count, Max
@@ -20,6 +21,7 @@ from vetro.muranopl.errors import DeclarationError
 from vetro.packages.texts import Translations
 from vetro.server.cache import RecentCache, as_text
 from vetro.server.caller import Caller
+from vetro.server.catalog.classes import Implementation as PackagedClass
 from vetro.server.catalog.classes import implementations
 from vetro.server.catalog.dependencies import Pinned, packages_for, packages_for_model
 from vetro.server.catalog.models import Package
@@ -118,14 +120,17 @@ class ServiceCatalog:
             )
         except DeclarationError:
             found = []
-        items = [
-            Implementation(
-                f"{item.class_name}/{item.version}@{item.fqn}",
-                item.name if item.class_name == item.fqn else f"{item.name}: {item.class_name.rpartition('.')[2]}",
-            )
-            for item in found[:limit]
-        ]
+        types = [f"{item.class_name}/{item.version}@{item.fqn}" for item in found[:limit]]
+        items = list(map(Implementation, types, _labels(found[:limit])))
         return Implementations(items, len(found) > limit)
+
+
+def _labels(found: Sequence[PackagedClass]) -> list[str]:
+    """What people call these classes: the application, or what it is; with package and version where that is needed."""
+    short = [item.name if item.class_name == item.fqn else item.class_name.rpartition(".")[2] for item in found]
+    whole = [one if one == item.name else f"{item.name}: {one}" for item, one in zip(found, short, strict=True)]
+    told = [one if short.count(one) == 1 else more for one, more in zip(short, whole, strict=True)]
+    return [one if told.count(one) == 1 else f"{one} {item.version}" for item, one in zip(found, told, strict=True)]
 
 
 def catalog_of(describer: Describer) -> ServiceCatalog:
