@@ -22,4 +22,4 @@ def test_a_class_is_called_what_it_is_and_by_its_package_where_others_are_called
     ]
     service.import_packages(ann.caller, packages)
     found = catalog_of(describer_for(ann.caller.project_id, "street", ())).inheritors("a.Store", None)
-    assert sorted(one.title for one in found.items) == ["Barn: Barn", "Dairy: Barn", "Red barn", "Shelf", "Store"]
+    assert sorted(one.title for one in found.items) == ["Barn", "Dairy: Barn", "Red barn", "Shelf", "Store"]
