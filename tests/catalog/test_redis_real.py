@@ -54,7 +54,10 @@ def test_a_life(place: Place) -> None:
     again = place.ok(*command).output
     assert "the primary" not in again and "Installing" not in again, again
 
-    # Another version, and back, and again: servers and data stay.
+    # Another version, and back, and again: servers and data stay. The disk that comes back has a Redis that loads for
+    # seconds, in which it listens and refuses everybody: none of this is done before it serves.
+    slow = "echo key-load-delay 20000 >> /etc/redis/role.conf"
+    place.ok("exec", "cache", "cache-1", "--", "sh", "-c", slow)
     upgrade = ["upgrade", "cache", "--to", str(REDIS / "1.1.0")]
     place.ok(*upgrade, "--hold", "1h", "--settle", "0")
     place.ok("env", "undo", "cache", "--yes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -53,7 +54,10 @@ def test_an_update_whose_components_are_worse_is_taken_back(market: Market) -> N
     session = market.draft(title="large")
     market.health = {"shop-1": State.DOWN}
     found = market.run(market.guarded(session))
-    assert (found["step"], found["reason"]) == ("restored", "application 'Shop' is down")
+    assert (found["step"], found["reason"]) == ("recovering", "application 'Shop' is down")
+    market.health = {"shop-1": State.RUNNING}
+    woken(found["id"])
+    assert market.run(found["id"])["step"] == "restored"
 
 
 def test_others_are_refused_meanwhile_and_told_by_whom(market: Market) -> None:
@@ -88,6 +92,43 @@ def test_it_can_be_taken_back_while_it_is_held(market: Market) -> None:
     assert market.person.post(f"{here}/undo").json()["error"]["code"] == "SRV616"
 
 
+def test_an_undo_is_done_when_what_came_back_serves_again(market: Market) -> None:
+    """Its servers run when they are started; its applications may need longer."""
+    market.health = {"shop-1": State.RUNNING}
+    found = market.run(market.guarded(market.draft(title="large"), hold=3600))
+    market.health = {"shop-1": State.DEGRADED}
+    here = f"/v2/environments/{market.id}"
+    assert market.person.post(f"{here}/undo").status_code == 202
+    waiting = market.run(found["id"])
+    assert (waiting["step"], waiting["final"]) == ("recovering", False) and not waiting["undoable"]
+    assert market.person.post(f"{here}/sessions").json()["error"]["code"] == "SRV439"
+    market.health = {"shop-1": State.RUNNING}
+    woken(found["id"])
+    done = market.run(found["id"])
+    assert (done["step"], done["unwell"]) == ("restored", {})
+    assert market.environment()["status"] == "ready"
+
+
+def test_what_does_not_serve_again_after_an_undo_is_named(market: Market) -> None:
+    market.health = {"shop-1": State.RUNNING}
+    found = market.run(market.guarded(market.draft(title="large"), hold=3600))
+    market.health = {"shop-1": State.DOWN}
+    assert market.person.post(f"/v2/environments/{market.id}/undo").status_code == 202
+    assert market.run(found["id"])["step"] == "recovering"
+    woken(found["id"], over=True)
+    done = market.run(found["id"])
+    assert (done["step"], done["unwell"]) == ("restored", {"Shop": "down"})
+
+
+def woken(procedure: str, over: bool = False) -> None:
+    """The moment has come in which a procedure looks again, or in which its step is over."""
+    row = Procedure.objects.get(id=procedure)
+    if over:
+        row.record = {**row.record, "until": row.record["until"] - 3600, "since": row.record["since"] - 3600}
+    row.wake_at -= timedelta(hours=1)
+    row.save()
+
+
 def test_undo_that_is_sent_twice_does_it_once(market: Market) -> None:
     found = market.run(market.guarded(market.draft(title="large"), hold=3600))
     here = f"/v2/environments/{market.id}"
@@ -114,8 +155,6 @@ def test_what_came_after_an_update_goes_with_it(market: Market) -> None:
 
 
 def test_what_is_held_is_let_go_when_its_time_is_over(market: Market) -> None:
-    from datetime import timedelta
-
     procedure = market.guarded(market.draft(title="large"), hold=60)
     assert market.run(procedure)["step"] == "holding"
     row = Procedure.objects.get(id=procedure)

@@ -28,6 +28,7 @@ _DOING = {
     "drafting": "preparing the next upgrade",
     "keeping": "removing what was kept",
     "restoring": "bringing everything back as it was",
+    "recovering": "waiting until all is as well as before",
     "releasing": "removing what was kept",
 }
 
@@ -234,6 +235,8 @@ def _conclude(client: Client, row: Mapping[str, Any], label: str, asked: bool) -
         out.note(out.style(f"environment '{label}' is as it was before the update", fg="yellow") + f": {as_it_was}")
         if not asked and row["reason"]:
             out.note(f"why: {out.shown(row['reason'])}")
+        for name, state in (row.get("unwell") or {}).items():  # servers of earlier versions do not look
+            out.note(out.style("not as well as before: ", fg="red", bold=True) + out.shown(f"'{name}' is {state}"))
         _tell_parts(row)
         sys.exit(out.INTERRUPTED if asked else out.FAILED)
     if row["final"] and not _tell_parts(row):
@@ -262,11 +265,13 @@ def undo(client: Client, name: str, only_plan: bool, sure: bool, **options: Any)
 
 
 def follow_back(client: Client, procedure: str, environment: Mapping[str, Any], **options: Any) -> None:
-    """Follows an update that is taken back since somebody wants so: that is no failure."""
+    """Follows an update that is taken back since somebody wants so: that is no failure, unless what came back does not
+    serve as it did."""
     try:
         finish(client, procedure, environment, **options)
     except SystemExit:
-        if client.get(f"/procedures/{procedure}")["step"] != "restored":
+        row = client.get(f"/procedures/{procedure}")
+        if row["step"] != "restored" or row.get("unwell"):
             raise
 
 

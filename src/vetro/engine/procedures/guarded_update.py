@@ -4,11 +4,12 @@
 
     ready -> snapshotting -> deploying -> settling -> (holding) -> keeping -> kept
                   |              |           |            |           ^
-                  |              +-----------+------------+-> restoring -> releasing -> restored
-                  +------------------------------------------------------> releasing -> restored
+                  |              +-----------+------------+-> restoring -> recovering -> releasing -> restored
+                  +--------------------------------------------------------------------> releasing -> restored
 
 What was held is let go at the end of both ways (``keeping``, ``releasing``), and at once when the environment is given
-up: then nothing goes back.
+up: then nothing goes back. A server that was started again is no application that serves yet: ``recovering`` is over
+when all is as well as it was before the update, or has had its time.
 
 A *chain* has several parts, which are deployed one after the other, each with a draft that is made when the one before
 has settled (``drafting``)::
@@ -41,6 +42,7 @@ Step = Literal[
     "holding",
     "keeping",
     "restoring",
+    "recovering",
     "releasing",
     "stuck",
     "kept",
@@ -54,6 +56,8 @@ RESERVED: frozenset[Step] = frozenset(get_args(Step)) - ENDED - {"holding"}
 ATTEMPTS, PAUSE = 5, 10.0
 #: Seconds between two looks at the health of an environment, and for which a component may be unknown after settling.
 LOOK, PATIENCE = 5.0, 180.0
+#: Seconds that components have, once everything was brought back, to be as well as before the update.
+RECOVERY = 300.0
 
 _KINDS: Mapping[Step, TaskKind] = {
     "snapshotting": "snapshot",
@@ -63,9 +67,9 @@ _KINDS: Mapping[Step, TaskKind] = {
     "releasing": "drop",
 }
 #: Steps of an update that only lets go of what it held, or has.
-_ENDS: frozenset[Step] = ENDED | {"keeping", "releasing"}
+_ENDS: frozenset[Step] = ENDED | {"keeping", "recovering", "releasing"}
 #: What follows a task that has to succeed.
-_AFTER: Mapping[Step, Step] = {"keeping": "kept", "restoring": "releasing", "releasing": "restored"}
+_AFTER: Mapping[Step, Step] = {"keeping": "kept", "restoring": "recovering", "releasing": "restored"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,10 @@ class GuardedUpdate:
     until: float | None = None
     #: How the components were before.
     before: Mapping[str, State] = field(default_factory=dict)
+    #: The same before the first part of a chain.
+    before_all: Mapping[str, State] = field(default_factory=dict)
+    #: How components were, by their names, that were not as well as before when their time to recover was over.
+    unwell: Mapping[str, State] = field(default_factory=dict)
     #: Whether a deployment was begun: before that there is nothing to bring back.
     deployed: bool = False
     #: Whether the present step's task was told to end.
@@ -121,7 +129,11 @@ class GuardedUpdate:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Back from storage."""
-        return cls(**{**stored, "before": {id: State(state) for id, state in stored["before"].items()}})
+        states = {
+            name: {id: State(state) for id, state in (stored.get(name) or {}).items()}
+            for name in ("before", "before_all", "unwell")
+        }
+        return cls(**{**stored, **states})
 
 
 def advance(record: GuardedUpdate, facts: Facts, now: float) -> tuple[GuardedUpdate, list[Command]]:
@@ -164,7 +176,8 @@ def _enter(record: GuardedUpdate, step: Step, now: float, lasts: float | None = 
 
 
 def _ready(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
-    return _enter(record, "snapshotting", now, before=dict(facts.health or {}))
+    before = dict(facts.health or {})
+    return _enter(record, "snapshotting", now, before=before, before_all=before)
 
 
 def _snapshotting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
@@ -242,7 +255,9 @@ def _drafting(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
 
 def worsened(record: GuardedUpdate, health: Mapping[str, State]) -> dict[str, State]:
     """The components that are not as well as before; new ones have to run."""
-    return {id: state for id, state in health.items() if worse(state, record.before.get(id, State.RUNNING))}
+    whole = record.step == "recovering" and record.together
+    before = record.before_all if whole else record.before
+    return {id: state for id, state in health.items() if worse(state, before.get(id, State.RUNNING))}
 
 
 def _holding(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
@@ -267,7 +282,8 @@ def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
         state = facts.tasks.get(record.key, GONE)
         if state == DONE:
             goes_on = record.step == "keeping" and record.more
-            return _enter(record, "drafting" if goes_on else _AFTER[record.step], now)
+            after = "drafting" if goes_on else _AFTER[record.step]
+            return _enter(record, after, now, RECOVERY if after == "recovering" else None)
         if state not in FINAL:
             return record, []
         if record.attempt >= ATTEMPTS:
@@ -281,6 +297,18 @@ def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
         return record, [Wake(record.until)]
     after = replace(record, tasks=record.tasks + 1, attempt=record.attempt + 1, since=now, until=None)
     return after, [Enqueue(after.key, _KINDS[after.step])]
+
+
+def _recovering(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
+    assert record.until is not None
+    if facts.asked == "abandon":
+        return _enter(record, "releasing", now)
+    if facts.health is None:
+        return record, [Wake(now)]
+    bad = worsened(record, facts.health)
+    if bad and now < record.until:
+        return record, [Wake(min(now + LOOK, record.until))]
+    return _enter(record, "releasing", now, unwell={facts.names.get(id, id): state for id, state in bad.items()})
 
 
 def _stuck(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
@@ -304,6 +332,7 @@ _STEPS = {
     "holding": _holding,
     "keeping": _finishing,
     "restoring": _finishing,
+    "recovering": _recovering,
     "releasing": _finishing,
     "stuck": _stuck,
     "kept": _ended,

@@ -1,6 +1,7 @@
 """`look`: how the components of an environment are after an update, found out now, by who goes on with it.
 
-A check that fails is asked again before it counts: what was just started may need a moment.
+A check that fails is asked again before it counts: what was just started may need a moment. While what was brought
+back recovers, whoever goes on asks again, so one look is enough.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def look(config: Config, launcher: Launcher, row: Procedure) -> dict[str, State]
     """The components whose health counts; nothing for an environment that is gone."""
     record = GuardedUpdate.from_json(row.record)
     found: dict[str, State] = {}
-    for number in range(LOOKS):
+    for number in range(1 if record.step == "recovering" else LOOKS):
         if number:
             time.sleep(PAUSE)
         environment = Environment.objects.filter(id=row.environment_id).first()

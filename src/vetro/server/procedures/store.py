@@ -40,7 +40,7 @@ _DO: Mapping[str, str] = {"snapshot": "make", "restore": "restore", "drop": "dro
 _WORK: frozenset[Step] = frozenset({"snapshotting", "deploying", "keeping", "restoring", "releasing"})
 _DOUBT = 60.0
 #: Steps in which what was asked is being done.
-_ANSWERED: frozenset[Step] = ENDED | {"keeping", "restoring", "releasing"}
+_ANSWERED: frozenset[Step] = ENDED | {"keeping", "restoring", "recovering", "releasing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _follow(
             row.about = {**row.about, "held": result or []}
         if before.step == "deploying" and environment is not None and environment.version > row.before_state:
             row.update_state = environment.version
-        if before.step == "restoring" and after.step == "releasing" and environment is not None:
+        if before.step == "restoring" and after.step == "recovering" and environment is not None:
             _undone(row, environment, row.steps.get(key=before.key).task_id)
         if after.step in _ANSWERED:
             row.asked = ""

@@ -67,10 +67,10 @@ def visit(id: str, look: Look) -> Procedure | None:
         # Loaded here: it needs what makes upgrades, which few commands do.
         found: Procedure | None = import_module("vetro.server.procedures.chains").begin_next_part(row)
         return found
-    decides = row.step == "settling" and not row.asked and record.by_health
-    if decides and record.until is not None and record.until <= now.timestamp():
+    settled = row.step == "settling" and record.by_health and (record.until or 0.0) <= now.timestamp()
+    if (settled or row.step == "recovering") and not row.asked:
         # Nobody else looks at the same time: looking takes a while.
-        mine = Procedure.objects.filter(id=id, wake_at=row.wake_at, step="settling")
+        mine = Procedure.objects.filter(id=id, wake_at=row.wake_at, step=row.step)
         if not mine.update(wake_at=now + timedelta(seconds=LOOKING)):
             return row
         health = look(row)

@@ -24,6 +24,7 @@ def procedure_json(row: Procedure) -> dict[str, Any]:
         "step": row.step,
         "final": row.finished is not None,
         "reason": decode_messages(about.get("reason") or {}).get("text") or "",
+        "unwell": record.get("unwell") or {},
         "upgrade": about["upgrade"],
         "settle": record["settle"],
         "hold": record["hold"],

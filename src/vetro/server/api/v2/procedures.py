@@ -61,10 +61,15 @@ class ProcedureShown(Schema):
     user_id: str
     step: str = Field(
         description="ready, snapshotting, deploying, settling, drafting (the next part), holding, keeping, restoring, "
-        "releasing; stuck: a person says undo or keep; at its end kept or restored."
+        "recovering (what was brought back has to serve again), releasing; stuck: a person says undo or keep; at its "
+        "end kept or restored."
     )
     final: bool
     reason: str = Field(description="Why it goes back, or what it is stuck at.")
+    unwell: dict[str, str] = Field(
+        description="Of what was brought back: components by name that did not become as well as before in time, and "
+        "how they were then."
+    )
     upgrade: dict[str, str] = Field(description="Packages to versions; empty: it is no upgrade.")
     settle: float = Field(description="Seconds for which what is new is looked at.")
     hold: float = Field(description="Seconds for which it can be taken back afterwards.")

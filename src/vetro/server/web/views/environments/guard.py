@@ -66,6 +66,7 @@ def shown(row: Procedure) -> dict[str, Any]:
         "step": row.step,
         "final": row.finished is not None,
         "reason": decode_messages(row.about.get("reason") or {}).get("text") or "",
+        "unwell": row.record.get("unwell") or {},
         "until": service.until(row),
         "upgrade": sorted(row.about["upgrade"].items()),
         "losses": row.about["losses"],
