@@ -254,5 +254,8 @@ def test_a_draft_is_deployed_with_a_way_back_that_stays_open(shop: Garden, ann: 
     assert "listenPort" in text and "welcome" in text  # what comes back
     assert client.post(f"{update}/decide", {"do": "undo"}).status_code == 302
     shop.drain()
+    assert "waits until all is as well as before" in opened(client, update).text
+    sweep(lambda row: {})
+    shop.drain()
     assert "taken back: all is as it was before" in opened(client, update).text
     assert "Taken back" in opened(client, f"{here}/history").text

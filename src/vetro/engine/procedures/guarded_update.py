@@ -282,8 +282,8 @@ def _finishing(record: GuardedUpdate, facts: Facts, now: float) -> _Result:
         state = facts.tasks.get(record.key, GONE)
         if state == DONE:
             goes_on = record.step == "keeping" and record.more
-            after = "drafting" if goes_on else _AFTER[record.step]
-            return _enter(record, after, now, RECOVERY if after == "recovering" else None)
+            following = "drafting" if goes_on else _AFTER[record.step]
+            return _enter(record, following, now, RECOVERY if following == "recovering" else None)
         if state not in FINAL:
             return record, []
         if record.attempt >= ATTEMPTS:
