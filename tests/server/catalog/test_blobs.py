@@ -120,11 +120,13 @@ def test_a_bucket_gives_files_of_this_machine(tmp_path: Path, monkeypatch: Any) 
 
 @pytest.fixture
 def site(monkeypatch: Any) -> Iterator[Site]:
-    """An S3 of this machine, and the environment that leads to it."""
+    """An S3 of this machine, and the environment that leads to it. A connection that broke is tried once more, as an
+    operator would have it: the machine of a test may be busy.
+    """
     found = Site()
     for name, value in {
         "AWS_ENDPOINT_URL_S3": found.url, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "here", "AWS_MAX_ATTEMPTS": "1", "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_DEFAULT_REGION": "here", "AWS_MAX_ATTEMPTS": "2", "AWS_EC2_METADATA_DISABLED": "true",
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     yield found
