@@ -61,8 +61,8 @@ class Form:
         self.page.keyboard.press("Escape")
 
     def server(self, field: str, flavor: str, name: str = "") -> None:
-        """A server of its own for a field: of a size, with a name where one is asked for."""
-        self.choose(field, re.compile(r"^\s*New: .*Server"))
+        """The server that a field begins with: of a size, with a name where one is asked for."""
+        self.page.locator(f"#f-{field}").get_by_role("button", name=re.compile("^Fill in")).first.click()
         expect(self.page.locator(f"#f-{field}-flavor-i")).to_be_visible()
         if name:
             self.type(f"{field}-name", name)

@@ -14,6 +14,7 @@ from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.contracts import problems_of
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Choice, Form
+from vetro.forms.new_objects import with_only_choices
 from vetro.forms.objects import Objects
 from vetro.forms.presets import Presets
 from vetro.forms.removal import removed_by, still_used
@@ -61,7 +62,9 @@ class ClassFormSession(SinglePage):
             first = self._presets.first
             if first is not None:
                 made = self._presets.put(made, first, self._new_id, deployed=False)
-            return {"value": dict(value) if value is not None else made, "stored": None}
+            if value is not None:
+                return {"value": dict(value), "stored": None}
+            return {"value": with_only_choices(self._filler, self._described, made, self._new_id), "stored": None}
         return {"value": dict(stored), "stored": dict(stored)}
 
     def _filled(self, work: Work) -> Form:
@@ -109,7 +112,10 @@ class ClassFormSession(SinglePage):
             raise FormFailed(Text("There is no preset '{name}'; there is: {there}.", name=name[:80], there=there))
         value = work["value"]
         deployed = self._fixed(id_of(value) or "")
-        return {"value": self._presets.put(value, wanted, self._new_id, deployed=deployed), "stored": work["stored"]}
+        made = self._presets.put(value, wanted, self._new_id, deployed=deployed)
+        if work["stored"] is None:
+            made = with_only_choices(self._filler, self._described, made, self._new_id)
+        return {"value": made, "stored": work["stored"]}
 
     # -- model builders ------------------------------------------------------------------------------------------------
 
