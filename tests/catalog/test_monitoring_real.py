@@ -149,7 +149,7 @@ def test_a_page_for_who_knows_the_password(place: Place) -> None:
     rules = {rule["name"] for group in page.api("rules")["groups"] for rule in group["rules"]}
     assert {"RedisDown", "TargetDown", "MonitoringDiskFull"} <= rules
     assert "Prometheus" in page.open("graph")
-    assert seen(page.url)[0] == 401 and seen(f"{page.url}-/healthy")[0] == 200
+    assert seen(page.url)[0] == 401 and seen(f"{page.url}-/ready")[0] == 200
     with pytest.raises(OSError, match="401"):
         page.open("graph", "wrong-Password-1")
     for path in ("api/v1/admin/tsdb/snapshot", "api/v1//admin/tsdb/snapshot", "api/v1/%61dmin/tsdb/snapshot", "-/quit"):
