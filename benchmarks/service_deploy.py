@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,29 +128,26 @@ def main() -> None:
             worker.wait(60)
 
 
-def _measure(client: Client, pid: int, memory: bool) -> None:
-    client.until_ready(_deployed(client, "warm"))
+def _deployments(client: Client, name: str, number: int, until: Callable[[str], None]) -> list[float]:
+    """Times of so many, one after the other, from their order until what is waited for."""
     times = []
-    for number in range(30):
-        environment, session = client.environment(f"one{number}")
+    for one in range(number):
+        environment, session = client.environment(f"{name}{one}")
 
         def whole(environment: str = environment, session: str = session) -> None:
             client.deploy(environment, session)
-            client.until_ready(environment)
+            until(environment)
 
         times.append(_timed(whole))
-    _figure("deployment of a trivial environment, POST to success", times)
-    times = []
-    for number in range(60):
-        environment, session = client.environment(f"told{number}")
-
-        def told(environment: str = environment, session: str = session) -> None:
-            client.deploy(environment, session)
-            client.until_told(environment)
-
-        times.append(_timed(told))
         client.until_ready(environment)
-    _figure("deployment of a trivial environment, POST to the first report", times)
+    return times
+
+
+def _measure(client: Client, pid: int, memory: bool) -> None:
+    client.until_ready(_deployed(client, "warm"))
+    _figure("deployment of a trivial environment, POST to success", _deployments(client, "one", 30, client.until_ready))
+    told = _deployments(client, "told", 60, client.until_told)
+    _figure("deployment of a trivial environment, POST to the first report", told)
     call = {"className": "bench.Trivial", "methodName": "add", "parameters": {"a": 1}}
     _figure("static action", [_timed(lambda: client.send("POST", "/v1/actions", call)) for _ in range(30)])
     client.send("GET", "/v1/schemas/bench.Trivial")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -13,86 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.procedures.update_world import DOWN, RUNNING, UNKNOWN, World, begun
 from tests.support.fuzzing import examples
 from vetro.engine.procedures.guarded_update import (
     ATTEMPTS,
     ENDED,
-    LOOK,
     PATIENCE,
-    RECOVERY,
     RESERVED,
-    GuardedUpdate,
-    advance,
 )
-from vetro.engine.procedures.procedure import Cancel, Command, Enqueue, Facts, Intervention, Wake
+from vetro.engine.procedures.procedure import Intervention
 from vetro.engine.watching.states import State
-
-RUNNING, DOWN, UNKNOWN = State.RUNNING, State.DOWN, State.UNKNOWN
-
-
-class World:
-    """What a service does with commands: one task after the other, a clock, the health of one component."""
-
-    def __init__(self, **options: float | bool) -> None:
-        self.record = GuardedUpdate(**options)  # type: ignore[arg-type]
-        self.now = 1000.0
-        self.tasks: dict[str, str] = {}
-        self.kinds: dict[str, str] = {}
-        self.order: list[str] = []
-        self.health: dict[str, State] = {"web": RUNNING}
-        self.asked: Intervention = ""
-        self.wake: float | None = None
-        self.cancelled: list[str] = []
-        #: Of the next part of a chain: '' where somebody made its draft.
-        self.draft: str | None = None
-
-    def facts(self) -> Facts:
-        health = None if self.health is None else dict(self.health)
-        return Facts(tasks=dict(self.tasks), health=health, asked=self.asked, draft=self.draft)
-
-    def look(self) -> list[Command]:
-        before = self.record
-        after, commands = advance(before, self.facts(), self.now)
-        for command in commands:
-            match command:
-                case Enqueue(key, kind):
-                    assert key not in self.tasks, "a key is used once"
-                    assert not self.working(), "one task at a time"
-                    self.tasks[key], self.kinds[key] = "queued", kind
-                    self.order.append(kind)
-                case Cancel(key):
-                    self.cancelled.append(key)
-                case Wake(at):
-                    self.wake = at
-        self.record = GuardedUpdate.from_json(json.loads(json.dumps(after.as_json())))
-        assert self.record == after
-        if after.step != before.step:
-            self.asked = ""
-        if after.part != before.part:  # the draft was that of this part
-            self.draft = None
-        again, more = advance(after, self.facts(), self.now)
-        assert again == after
-        assert all(isinstance(command, Wake) for command in more), more  # looking twice begins nothing twice
-        return commands
-
-    def working(self) -> list[str]:
-        return [key for key, state in self.tasks.items() if state in ("queued", "running", "needs_person")]
-
-    def end(self, state: str = "done") -> None:
-        (key,) = self.working()
-        self.tasks[key] = state
-        self.look()
-
-    def sleep(self) -> None:
-        assert self.wake is not None
-        self.now, self.wake = max(self.now, self.wake), None
-        self.look()
-
-
-def begun(**options: float | bool) -> World:
-    world = World(**options)
-    world.look()
-    return world
 
 
 def test_all_goes_well() -> None:
@@ -224,81 +153,6 @@ def test_the_way_back_is_tried_again_and_then_a_person_is_needed() -> None:
     world.end()
     world.end()
     assert world.record.step == "restored"
-
-
-def gone_back(**options: float | bool) -> World:
-    """An update that was taken back; its component was started again and does not serve yet."""
-    world = begun(**options)
-    world.end()
-    world.end("failed")
-    world.health = {"web": State.DEGRADED}
-    world.end()
-    return world
-
-
-def test_what_was_brought_back_has_to_serve_again_before_it_is_done() -> None:
-    world = gone_back()
-    assert world.record.step == "recovering" and "recovering" in RESERVED
-    world.sleep()
-    assert world.record.step == "recovering" and world.wake == world.now + LOOK
-    world.health = {"web": RUNNING}
-    world.sleep()
-    assert world.record.step == "releasing" and not world.record.unwell
-    world.end()
-    assert world.record.step == "restored" and world.order == ["snapshot", "deploy", "restore", "drop"]
-
-
-def test_what_does_not_serve_again_in_time_is_told() -> None:
-    world = gone_back()
-    world.now += RECOVERY
-    world.look()
-    assert world.record.step == "releasing" and world.record.unwell == {"web": State.DEGRADED}
-
-
-def test_what_was_brought_back_is_not_done_before_somebody_looked() -> None:
-    world = gone_back()
-    after, commands = advance(world.record, replace(world.facts(), health=None), world.now + RECOVERY)
-    assert after.step == "recovering" and commands == [Wake(world.now + RECOVERY)]
-
-
-def test_what_was_not_well_before_need_not_be_well_again() -> None:
-    world = World()
-    world.health = {"web": State.DEGRADED}
-    world.look()
-    world.end()
-    world.end("failed")
-    world.end()
-    assert world.record.step == "releasing" and not world.record.unwell
-
-
-def test_who_gives_an_environment_up_waits_for_nothing() -> None:
-    world = gone_back()
-    world.asked = "abandon"
-    world.look()
-    assert world.record.step == "releasing"
-
-
-def test_parts_that_go_back_together_have_to_be_as_before_the_first() -> None:
-    """What the first part made better is not what comes back."""
-    world = World(settle=0, parts=2, together=True)
-    world.health = {"web": State.DEGRADED}
-    world.look()
-    world.end()
-    world.health = {"web": RUNNING}
-    world.end()
-    world.draft = ""
-    world.look()
-    world.end("failed")
-    assert world.record.part == 1 and world.record.step == "restoring"
-    world.health = {"web": State.DEGRADED}
-    world.end()
-    assert world.record.step == "releasing" and not world.record.unwell
-
-
-def test_a_record_of_an_earlier_version_is_read() -> None:
-    stored = begun().record.as_json()
-    del stored["before_all"], stored["unwell"]
-    assert not GuardedUpdate.from_json(stored).unwell
 
 
 def test_a_clock_that_was_set_back_makes_nothing_longer() -> None:

@@ -22,9 +22,9 @@ from vetro.server.caller import Caller
 from vetro.server.environments import plan as planning
 from vetro.server.environments import sessions
 from vetro.server.errors import Invalid, NotFound
-from vetro.server.forms import beginning, drafts, fill
+from vetro.server.forms import blank_forms, drafts, fill
 from vetro.server.forms import submit as finishing
-from vetro.server.forms.beginning import Beginning
+from vetro.server.forms.blank_forms import Beginning
 from vetro.server.forms.drafts import FormChanged
 from vetro.server.forms.models import FormDraft
 from vetro.server.forms.queries import OpenForm, builder_schema, check_answers, check_page, opened, show
@@ -48,15 +48,15 @@ def begin(caller: Caller, *, stored: bool = True, **given: Any) -> FormView:
     ``into`` such a form is tried out, too. Not ``stored``: it is kept with its first answers; until then its id says
     how it begins.
     """
-    form = beginning.begun(caller, Beginning(**given))
+    form = blank_forms.begun(caller, Beginning(**given))
     if stored:
         drafts.add(form.row, form.content)
-    return show(OpenForm.of(caller, form, "" if stored else beginning.signed(caller, form)))
+    return show(OpenForm.of(caller, form, "" if stored else blank_forms.signed(caller, form)))
 
 
 def origin(caller: Caller, id: str) -> str:
     """Where a form was begun of which nothing is stored yet; empty for others."""
-    given = beginning.read(caller, id)
+    given = blank_forms.read(caller, id)
     return "" if given is None else given.origin
 
 
@@ -370,14 +370,14 @@ def _content(item: Field) -> Any:
 
 def discard(caller: Caller, id: str) -> None:
     """Throws a form away. Raises `NotFound`."""
-    if beginning.read(caller, id) is None or drafts.stored(caller, beginning.row_id(id)) is not None:
-        drafts.discard(caller, beginning.row_id(id))
+    if blank_forms.read(caller, id) is None or drafts.stored(caller, blank_forms.row_id(id)) is not None:
+        drafts.discard(caller, blank_forms.row_id(id))
 
 
 def exists(caller: Caller, id: str) -> bool:
     """Whether the person has this form, also where it is only tried out."""
-    if beginning.read(caller, id) is not None:
-        return not drafts.ended(beginning.row_id(id))
+    if blank_forms.read(caller, id) is not None:
+        return not drafts.ended(blank_forms.row_id(id))
     return drafts.stored(caller, id) is not None
 
 

@@ -20,8 +20,8 @@ from vetro.server.caller import Caller
 from vetro.server.catalog.package_texts import texts_of_package
 from vetro.server.environments import limits
 from vetro.server.errors import Invalid, NotFound, TooLarge
-from vetro.server.forms import beginning, drafts, fill
-from vetro.server.forms.beginning import BegunForm
+from vetro.server.forms import blank_forms, drafts, fill
+from vetro.server.forms.blank_forms import BlankForm
 from vetro.server.forms.drafts import Content
 from vetro.server.forms.models import FormDraft
 from vetro.server.forms.target import FormTarget
@@ -41,11 +41,11 @@ class OpenForm:
     content: Content
     place: FormTarget
     form_session: FormSession
-    #: Its id as long as it has no row (`vetro.server.forms.beginning`); empty: it has one.
+    #: Its id as long as it has no row (`vetro.server.forms.blank_forms`); empty: it has one.
     unstored: str = ""
 
     @classmethod
-    def of(cls, caller: Caller, form: BegunForm, unstored: str = "") -> OpenForm:
+    def of(cls, caller: Caller, form: BlankForm, unstored: str = "") -> OpenForm:
         """One that was begun just now."""
         return cls(caller, form.row, form.content, form.place, form.form_session, unstored)
 
@@ -72,9 +72,9 @@ class OpenForm:
 
 def opened(caller: Caller, id: str) -> OpenForm:
     """A form of the caller's, also one that has no row yet. Raises `NotFound`."""
-    given, own = beginning.read(caller, id), beginning.row_id(id)
+    given, own = blank_forms.read(caller, id), blank_forms.row_id(id)
     if given is not None and drafts.stored(caller, own) is None and not drafts.ended(own):
-        return OpenForm.of(caller, beginning.begun(caller, given, own), id)
+        return OpenForm.of(caller, blank_forms.begun(caller, given, own), id)
     row = drafts.get(caller, own)
     content = Content.from_json(row.content)
     on_draft = row.purpose in (FormDraft.ADD, FormDraft.EDIT)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from vetro.server.caller import Caller
 from vetro.server.errors import NotFound
 from vetro.server.forms import form_session
-from vetro.server.forms.beginning import row_id
+from vetro.server.forms.blank_forms import row_id
 from vetro.server.web.page import error_page, go
 from vetro.server.web.views.wizard import origins
 

@@ -33,7 +33,7 @@ from vetro.server.ids import new_id
 
 #: Ids of rows are shorter, those that say how a form begins are longer.
 _ROW: Final = 64
-_SALT: Final = "vetro.server.forms.beginning"
+_SALT: Final = "vetro.server.forms.blank_forms"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Beginning:
 
 
 @dataclass(slots=True)
-class BegunForm:
+class BlankForm:
     """A form without a row in the database, and all that is needed to go on with it."""
 
     row: FormDraft
@@ -70,7 +70,7 @@ class BegunForm:
     beginning: Beginning
 
 
-def signed(caller: Caller, form: BegunForm) -> str:
+def signed(caller: Caller, form: BlankForm) -> str:
     """The id that says how the form begins; only for this caller."""
     base, found = form.content.base, form.place.found
     seen = None if base is None else (0 if found is None else found.version, _mark(base))
@@ -95,7 +95,7 @@ def row_id(id: str) -> str:
     return id if len(id) <= _ROW else sha256(id.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def begun(caller: Caller, given: Beginning, id: str = "") -> BegunForm:
+def begun(caller: Caller, given: Beginning, id: str = "") -> BlankForm:
     """The form, which is not stored. ``id``: of its row. Raises what `form_session.begin` raises, and `FormChanged`
     where the object is not what it was.
     """
@@ -138,7 +138,7 @@ def begun(caller: Caller, given: Beginning, id: str = "") -> BegunForm:
         environment_id=given.environment_id,
         session_id=place.session_id if wanted_draft else None,
     )
-    return BegunForm(row, content, place, form_session, given)
+    return BlankForm(row, content, place, form_session, given)
 
 
 def _subject(place: FormTarget, given: Beginning, tried: bool) -> subjects.NewForm:
