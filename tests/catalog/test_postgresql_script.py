@@ -110,7 +110,7 @@ def running(folder: Path) -> Iterator[tuple[Path, int, Path]]:
 @pytest.fixture
 def server(running: tuple[Path, int, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     folder, port, programs = running
-    monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:{programs}:{os.environ['PATH']}")
     module = script("PostgreSQL", "1.1.0", "postgresql.py")
     monkeypatch.setattr(module, "BIN", str(programs))
     (folder / "called").write_text("")

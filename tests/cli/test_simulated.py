@@ -92,9 +92,9 @@ def test_every_command_of_a_workspace_says_so(place: Place) -> None:
     assert [name for name in OTHERS if name not in names] == [], "these are no more"
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_every_command_of_a_server_says_so(remote: Any) -> None:
-    """Its answers say it (`Vetro-Simulated`)."""
+    """Its answers say it (`Vetro-Simulated`). By default those of one package do, in the last test here."""
     remote.deploy("walked")
     said = remote.ok("deploy", remote.box(), "--env", "walked", "--set", "text=two").output
     assert said.startswith(

@@ -169,7 +169,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+#: Those that take seconds and go the same ways as others: only with ``script/test --all``.
+LONG = {"field of v1", "form definition", "logo", "many packages", "packages of an environment"}
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.campaign] if c in LONG else []) for c in CASES])
 def test_uploads_take_no_memory_of_who_answers(uploads: Uploads, case: str) -> None:
     path, body, status, text = CASES[case]
     rise, found, answer = uploads.rise(path, body())
