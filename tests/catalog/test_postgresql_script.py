@@ -44,23 +44,23 @@ class Server:
             return found.fetchall() if found.description else []
 
     def database(self, name: str) -> None:
-        self.module.database({"database": name, "logins": [{"user": name, "password": PASSWORD}]})
+        self.module.people.database({"database": name, "logins": [{"user": name, "password": PASSWORD}]})
 
     def backup(self) -> str:
         path = str(self.folder / "backups" / "one")
         Path(path).unlink(missing_ok=True)
         mask = os.umask(0o022)
         try:
-            self.module.save({"path": path})
+            self.module.backup.save({"path": path})
         finally:
             os.umask(mask)
         return path
 
     def there(self, role: str) -> bool:
-        return bool(self.module.sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"))
+        return bool(self.module.pg.sql(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"))
 
     def superusers(self) -> list[str]:
-        return sorted(name for (name,) in self.module.sql("SELECT rolname FROM pg_roles WHERE rolsuper"))
+        return sorted(name for (name,) in self.module.pg.sql("SELECT rolname FROM pg_roles WHERE rolsuper"))
 
 
 @pytest.fixture(scope="module")
@@ -112,13 +112,13 @@ def server(running: tuple[Path, int, Path], monkeypatch: pytest.MonkeyPatch) -> 
     folder, port, programs = running
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:{programs}:{os.environ['PATH']}")
     module = script("PostgreSQL", "1.1.0", "postgresql.py")
-    monkeypatch.setattr(module, "BIN", str(programs))
+    monkeypatch.setattr(module.pg, "BIN", str(programs))
     (folder / "called").write_text("")
     yield Server(folder, port, module)
-    for (name,) in module.sql("SELECT datname FROM pg_database WHERE NOT datistemplate AND datname <> 'postgres'"):
-        module.sql(f'DROP DATABASE "{name}" WITH (FORCE)')
-    for (name,) in module.sql("SELECT rolname FROM pg_roles WHERE rolname !~ '^(pg_|postgres$)'"):
-        module.sql(f'DROP OWNED BY "{name}"; DROP ROLE "{name}"')
+    for (name,) in module.pg.sql("SELECT datname FROM pg_database WHERE NOT datistemplate AND datname <> 'postgres'"):
+        module.pg.sql(f'DROP DATABASE "{name}" WITH (FORCE)')
+    for (name,) in module.pg.sql("SELECT rolname FROM pg_roles WHERE rolname !~ '^(pg_|postgres$)'"):
+        module.pg.sql(f'DROP OWNED BY "{name}"; DROP ROLE "{name}"')
 
 
 #: Each of these runs while a dump is read back, or would if it could: with the rights of whoever reads it.
@@ -157,7 +157,7 @@ def test_nothing_in_a_backup_runs_as_the_superuser(server: Server) -> None:
     server.ask("app", HOSTILE)
     path = server.backup()
     server.ask("app", "DROP TABLE words")
-    assert server.module.restore({"path": path}) == {"changed": True, "databases": ["app"]}
+    assert server.module.backup.restore({"path": path}) == {"changed": True, "databases": ["app"]}
     assert server.ask("app", "SELECT number, word FROM words") == [(1, "one")]
     # It ran, as nobody but the owner in a session that cannot become anything else.
     seen = set(server.ask("app", "SELECT session, who FROM seen"))
@@ -188,7 +188,7 @@ def test_what_a_session_makes_as_itself_is_the_owners(server: Server) -> None:
         INSERT INTO words VALUES (1)
         """,
     )
-    server.module.restore({"path": server.backup()})
+    server.module.backup.restore({"path": server.backup()})
     assert server.ask("app", "SELECT of__vetro_restorer()") == [("app_owner",)]
     assert not server.there("_vetro_restorer")
 
@@ -210,10 +210,10 @@ def test_a_backup_that_does_not_come_back_leaves_all_as_it_was(server: Server) -
     )
     path = server.backup()
     with pytest.raises(SystemExit, match=r"(?s)'app' stays as it is.*not for you"):
-        server.module.restore({"path": path})
+        server.module.backup.restore({"path": path})
     assert server.ask("app", "SELECT number FROM words") == [(1,)]
-    assert [one["name"] for one in server.module.listed({})] == ["app"]
-    assert server.module.sql("SELECT 1 FROM pg_database WHERE datname = 'app_restored'") == []
+    assert [one["name"] for one in server.module.people.listed({})] == ["app"]
+    assert server.module.pg.sql("SELECT 1 FROM pg_database WHERE datname = 'app_restored'") == []
     assert not server.there("_vetro_restorer")
 
 
@@ -224,7 +224,7 @@ def test_settings_of_people_are_no_statements(server: Server) -> None:
     server.ask("app", f"SET ROLE NONE; ALTER ROLE app SET search_path = '{lines}'")
     kept = server.ask("app", "SELECT array_to_string(rolconfig, '') FROM pg_roles WHERE rolname = 'app'")
     assert lines in kept[0][0]
-    server.module.restore({"path": server.backup()})
+    server.module.backup.restore({"path": server.backup()})
     assert server.superusers() == ["postgres"] and not server.there("ghost")
 
 
@@ -232,18 +232,18 @@ def test_people_come_back_with_what_they_may_do(server: Server) -> None:
     server.database("app")
     server.ask("app", "CREATE TABLE words (number int); INSERT INTO words VALUES (1)")
     for name, only in (("anna", True), ("bert", False)):
-        server.module.user({"user": name, "password": PASSWORD, "database": "app", "readOnly": only})
+        server.module.people.user({"user": name, "password": PASSWORD, "database": "app", "readOnly": only})
     path = server.backup()
     for name in ("anna", "bert"):
-        server.module.remove({"user": name})
-    server.module.restore({"path": path})
+        server.module.people.remove({"user": name})
+    server.module.backup.restore({"path": path})
     assert server.ask("anna", "SELECT number FROM words") == server.ask("bert", "SELECT number FROM words") == [(1,)]
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         server.ask("anna", "DELETE FROM words")
     server.ask("bert", "DELETE FROM words; CREATE TABLE others (number int)")
     # Who is there keeps what is theirs, and who was not asked for comes in nowhere.
-    server.module.login("anna", "another-horse-2")
-    server.module.restore({"path": path})
+    server.module.people.login("anna", "another-horse-2")
+    server.module.backup.restore({"path": path})
     assert server.ask("anna", "SELECT number FROM words", password="another-horse-2") == [(1,)]
     server.database("news")
     with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
@@ -254,11 +254,11 @@ def test_a_database_that_is_gone_comes_back_without_its_logins(server: Server) -
     server.database("app")
     server.ask("app", "CREATE TABLE words (number int); GRANT SELECT ON words TO app")
     path = server.backup()
-    server.module.drop({"database": "app"})
+    server.module.people.drop({"database": "app"})
     assert not server.there("app_owner")
-    server.module.restore({"path": path})
+    server.module.backup.restore({"path": path})
     assert not server.there("app") and server.there("app_owner")
-    assert server.module.sql("SELECT datname FROM pg_database WHERE datname ~ '^app'") == [["app"]]
+    assert server.module.pg.sql("SELECT datname FROM pg_database WHERE datname ~ '^app'") == [["app"]]
 
 
 def test_nobody_else_reads_a_backup(server: Server) -> None:
@@ -269,7 +269,7 @@ def test_nobody_else_reads_a_backup(server: Server) -> None:
 def test_what_is_no_backup(server: Server, tmp_path: Path) -> None:
     (tmp_path / "one").write_text("x" * 2000)
     with pytest.raises(SystemExit, match="no backup of PostgreSQL"):
-        server.module.restore({"path": str(tmp_path / "one")})
+        server.module.backup.restore({"path": str(tmp_path / "one")})
 
 
 @pytest.mark.parametrize("name", ["app_a", "app_b", "app_owner", "app_restored", "app_replaced", "app\n", "postgres"])
@@ -277,27 +277,27 @@ def test_what_is_no_backup(server: Server, tmp_path: Path) -> None:
 def test_names_that_are_in_use_within_are_no_databases(version: str, name: str) -> None:
     module = script("PostgreSQL", version, "postgresql.py")
     with pytest.raises(SystemExit, match="no database can be called"):
-        module.database({"database": name, "logins": []})
+        module.people.database({"database": name, "logins": []})
     with pytest.raises(SystemExit, match="no database can be called"):
-        module.drop({"database": name})
+        module.people.drop({"database": name})
 
 
 def test_people_are_not_called_as_applications_are(server: Server) -> None:
     server.database("app")
     for name in ("app", "app_a", "app_b"):
-        for command in (server.module.user, server.module.remove):
+        for command in (server.module.people.user, server.module.people.remove):
             with pytest.raises(SystemExit, match=f"'{name}' is the user of an application, that of the database 'app'"):
                 command({"user": name, "password": "another-horse-2", "database": "app", "readOnly": False})
     for name in ("app_owner", "news_owner", "replicator", "pg_monitor", "anna\n"):
         with pytest.raises(SystemExit, match="nobody can be called"):
-            server.module.user({"user": name, "password": PASSWORD, "database": "app", "readOnly": False})
+            server.module.people.user({"user": name, "password": PASSWORD, "database": "app", "readOnly": False})
     assert server.ask("app", "SELECT 1") == [(1,)]
     # Nor does a database get the user that a person has.
-    server.module.user({"user": "news", "password": PASSWORD, "database": "app", "readOnly": True})
+    server.module.people.user({"user": "news", "password": PASSWORD, "database": "app", "readOnly": True})
     with pytest.raises(SystemExit, match="there is a user 'news'"):
         server.database("news")
     with pytest.raises(SystemExit, match="'anna' is no login of the database 'app'"):
-        server.module.database({"database": "app", "logins": [{"user": "anna", "password": PASSWORD}]})
+        server.module.people.database({"database": "app", "logins": [{"user": "anna", "password": PASSWORD}]})
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
@@ -306,23 +306,23 @@ def test_a_database_that_its_application_dropped_is_made_anew(
 ) -> None:
     """An owner may drop its database. Each deployment after that finds its logins, and was refused because of them."""
     module = script("PostgreSQL", version, "postgresql.py")
-    monkeypatch.setattr(module, "BIN", server.module.BIN)
+    monkeypatch.setattr(module.pg, "BIN", server.module.pg.BIN)
     logins = [{"user": name, "password": PASSWORD} for name in ("app", "app_a")]
     server.database("other")
-    module.database({"database": "app", "logins": logins})
+    module.people.database({"database": "app", "logins": logins})
     server.ask("app", "DROP DATABASE app", "postgres")
-    assert module.database({"database": "app", "logins": logins}) == {"changed": True}
-    assert module.database({"database": "app", "logins": logins}) == {"changed": False}
+    assert module.people.database({"database": "app", "logins": logins}) == {"changed": True}
+    assert module.people.database({"database": "app", "logins": logins}) == {"changed": False}
     server.ask("app_a", "CREATE TABLE words (number int)")
     assert server.ask("app", "SELECT count(*) FROM words") == [(0,)]
     # Its names are not free for people meanwhile.
     server.ask("app", "DROP DATABASE app", "postgres")
     with pytest.raises(SystemExit, match="'app' is the user of an application"):
-        server.module.user({"user": "app", "password": "another-horse-2", "database": "other", "readOnly": True})
+        server.module.people.user({"user": "app", "password": "another-horse-2", "database": "other", "readOnly": True})
     # Who is let in by one of its logins is not the application: members of its owner are.
-    module.sql("DROP OWNED BY app_a; DROP ROLE app_a; CREATE ROLE app_b LOGIN; GRANT app TO app_b")
+    module.pg.sql("DROP OWNED BY app_a; DROP ROLE app_a; CREATE ROLE app_b LOGIN; GRANT app TO app_b")
     with pytest.raises(SystemExit, match="there is a user 'app_b'"):
-        module.database({"database": "app", "logins": logins})
+        module.people.database({"database": "app", "logins": logins})
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="owners are set by root")
@@ -367,6 +367,6 @@ def test_root_follows_no_link_of_postgresql(version: str, folder: Path, monkeypa
     monkeypatch.setattr(module, "DATA", str(top / "15" / "main"))
     monkeypatch.setattr(module, "SIGNAL", str(top / "15" / "main" / "standby.signal"))
     for write in (module.begin, lambda: module.standby(module.DATA)):
-        with pytest.raises(module.Refused, match="Permission denied"):
+        with pytest.raises(module.pg.Refused, match="Permission denied"):
             write()
     assert [one.name for one in (roots / "main").iterdir()] == ["kept"] and roots.stat().st_uid == 0

@@ -255,7 +255,7 @@ def test_people_of_mariadb_are_not_called_as_applications_are(monkeypatch: pytes
         asked.append(statement)
         return [["shop"], ["mysql"]] if statement == "SHOW DATABASES;" else []
 
-    monkeypatch.setattr(module, "sql", sql)
+    monkeypatch.setattr(module.db, "sql", sql)
     for name, why in (
         ("shop", "of an application"),
         ("shop_b", "of an application"),
@@ -298,7 +298,7 @@ SHOP = {"name": "shop", "logins": [{"user": "shop", "password": "x" * 12}], "app
 @pytest.mark.parametrize("user", ["shop", "shop_a", "shop_b"])
 def test_a_user_who_is_there_already_gets_no_database_of_mariadb(monkeypatch: pytest.MonkeyPatch, user: str) -> None:
     module, there = script("MariaDB", "1.1.0", "mariadb-node.py"), Accounts(set(), {user, "root"})
-    monkeypatch.setattr(module, "sql", there.sql)
+    monkeypatch.setattr(module.db, "sql", there.sql)
     with pytest.raises(SystemExit, match=f"a user '{user}', who would get the database 'shop'"):
         module.database(SHOP)
     assert there.done == []
@@ -309,7 +309,7 @@ def test_a_user_who_is_there_already_gets_no_database_of_mariadb(monkeypatch: py
 
 def test_whoever_is_no_login_of_a_database_of_mariadb_does_not_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     module, there = script("MariaDB", "1.1.0", "mariadb-node.py"), Accounts({"shop"}, {"root"})
-    monkeypatch.setattr(module, "sql", there.sql)
+    monkeypatch.setattr(module.db, "sql", there.sql)
     for user in ("root", "news", "shop_c"):
         with pytest.raises(SystemExit, match=f"'{user}' is no login of the database 'shop'"):
             module.database({**SHOP, "logins": [{"user": user, "password": "x" * 12}]})
@@ -319,7 +319,7 @@ def test_whoever_is_no_login_of_a_database_of_mariadb_does_not_get_it(monkeypatc
 def test_former_logins_of_mariadb_are_locked_and_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Views and triggers that a login made run as this login: they would fail if it went with a rotation."""
     module, there = script("MariaDB", "1.1.0", "mariadb-node.py"), Accounts({"shop"}, {"shop", "shop_b", "root"})
-    monkeypatch.setattr(module, "sql", there.sql)
+    monkeypatch.setattr(module.db, "sql", there.sql)
     fresh = {**SHOP, "logins": [{"user": "shop_a", "password": "y" * 12}]}
     assert module.database(fresh) == {"changed": True}
     assert there.locked == {"shop", "shop_b"} and {"shop", "shop_a", "shop_b"} <= there.users
@@ -333,7 +333,7 @@ def test_logins_go_before_their_database_of_mariadb(monkeypatch: pytest.MonkeyPa
         script("MariaDB", "1.1.0", "mariadb-node.py"),
         Accounts({"shop", "news"}, {"shop", "shop_a", "news"}),
     )
-    monkeypatch.setattr(module, "sql", there.sql)
+    monkeypatch.setattr(module.db, "sql", there.sql)
     module.forget({"name": "shop"})
     assert sorted(there.done[:2]) == ["DROP USER shop", "DROP USER shop_a"]
     assert there.done[2:] == ["DROP DATABASE shop"] and (there.databases, there.users) == ({"news"}, {"news"})
@@ -343,11 +343,11 @@ def test_nobody_else_reads_a_backup_of_mariadb(
     programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_mask: None
 ) -> None:
     module, path = script("MariaDB", "1.1.0", "mariadb-node.py"), tmp_path / "backup"
-    monkeypatch.setattr(module, "sql", lambda statement, *_: [["shop"]] if "DATABASES" in statement else [])
-    monkeypatch.setattr(module, "value", lambda expression: "utf8mb4_general_ci")
-    module.save({"path": str(path)})
+    monkeypatch.setattr(module.db, "sql", lambda statement, *_: [["shop"]] if "DATABASES" in statement else [])
+    monkeypatch.setattr(module.db, "value", lambda expression: "utf8mb4_general_ci")
+    module.backup.save({"path": str(path)})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    heads = [(head, b"".join(blocks)) for head, blocks in module.parts(path)]
+    heads = [(head, b"".join(blocks)) for head, blocks in module.backup.parts(path)]
     assert [data for _, data in heads] == [b"", b"-- a dump\n", b""] and heads[-1][0] == {"complete": 1}
 
 
@@ -356,18 +356,18 @@ def test_a_backup_of_mariadb_is_what_it_was_up_to_its_end(tmp_path: Path) -> Non
     module, path = script("MariaDB", "1.1.0", "mariadb-node.py"), tmp_path / "backup"
     hostile = b'00000000\n{"complete": 1}\n00000000' * 70_000
     with gzip.open(path, "wb") as out:
-        module.part(out, {"database": "shop"}, io.BytesIO(hostile))
+        module.backup.part(out, {"database": "shop"}, io.BytesIO(hostile))
         whole = out.tell()
-        module.part(out, {"complete": 1})
-    assert [b"".join(blocks) for _, blocks in module.parts(path)] == [hostile, b""] and module.whole(path)
+        module.backup.part(out, {"complete": 1})
+    assert [b"".join(blocks) for _, blocks in module.backup.parts(path)] == [hostile, b""] and module.backup.whole(path)
     data = gzip.decompress(path.read_bytes())
     for size in (whole, whole - 1, len(data) - 1, 0):
         path.write_bytes(gzip.compress(data[:size]))
-        assert not module.whole(path)
+        assert not module.backup.whole(path)
         with pytest.raises(SystemExit, match="no whole backup"):
-            module.restore({"path": str(path)})
+            module.backup.restore({"path": str(path)})
     path.write_bytes(b"no archive")
-    assert not module.whole(path)
+    assert not module.backup.whole(path)
 
 
 @pytest.mark.attack("data", "a view that an application makes while a backup is made")
@@ -385,12 +385,12 @@ def test_a_database_that_cannot_be_read_back_keeps_no_other_one_away(
     def texts_of(name: str, *_: Any) -> list[dict[str, str]]:
         return [{"kind": "VIEW", "name": one} for one in (next(views, ["late"]) if name == "evil" else [])]
 
-    monkeypatch.setattr(module, "sql", sql)
-    monkeypatch.setattr(module, "value", lambda expression: "utf8mb4_bin")
-    monkeypatch.setattr(module, "texts_of", texts_of)
-    monkeypatch.setattr(module, "make", lambda name, texts: [])
-    module.save({"path": str(path)})
-    heads = {head.get("database"): (head, b"".join(blocks))[0] for head, blocks in module.parts(path)}
+    monkeypatch.setattr(module.db, "sql", sql)
+    monkeypatch.setattr(module.db, "value", lambda expression: "utf8mb4_bin")
+    monkeypatch.setattr(module.backup, "texts_of", texts_of)
+    monkeypatch.setattr(module.backup, "make", lambda name, texts: [])
+    module.backup.save({"path": str(path)})
+    heads = {head.get("database"): (head, b"".join(blocks))[0] for head, blocks in module.backup.parts(path)}
     assert [one["name"] for one in heads["evil"]["texts"]] == ["late"]  # it was made again
 
     @contextlib.contextmanager
@@ -398,9 +398,9 @@ def test_a_database_that_cannot_be_read_back_keeps_no_other_one_away(
         status = int("evil" in names)
         yield {"args": ["sh", "-c", f"cat > /dev/null; exit {status}"], "stdin": subprocess.PIPE}
 
-    monkeypatch.setattr(module, "loader", loader)
+    monkeypatch.setattr(module.backup, "loader", loader)
     with pytest.raises(SystemExit, match="not all of evil could be read back"):
-        module.restore({"path": str(path)})
+        module.backup.restore({"path": str(path)})
     assert any("CREATE DATABASE `shop`" in one for one in done)
 
 
@@ -410,28 +410,29 @@ def test_texts_of_people_are_digits_where_root_reads_them(monkeypatch: pytest.Mo
     """The client takes what it reads apart by other rules than the server: it knows no comment that begins by two
     hyphens and a control character, and took what stands behind the delimiter in one for a statement of root's."""
     module, asked = script("MariaDB", version, "mariadb-node.py"), list[str]()
+    db, backup = (module, module) if version == "1.0.0" else (module.db, module.backup)
     evil = "CREATE PROCEDURE `p`() SELECT 1 --\x01 ;; GRANT ALL ON *.* TO shop@`%`;;\nDELIMITER x\n\\! id\n"
 
     def sql(statement: str, *_: Any) -> list[Any]:
         asked.append(statement)
         return []
 
-    monkeypatch.setattr(module, "sql", sql)
+    monkeypatch.setattr(db, "sql", sql)
     one = {"kind": "PROCEDURE", "name": "p", "statement": evil, "mode": "", "zone": "'; x"}
-    assert module.make("shop", [{**one, "charset": "utf8mb4", "collation": "utf8mb4_bin"}]) == []
+    assert backup.make("shop", [{**one, "charset": "utf8mb4", "collation": "utf8mb4_bin"}]) == []
     assert evil.encode().hex() in asked[0] and "GRANT" not in asked[0] and "'; x" not in asked[0]
     for key in ("charset", "collation", "mode"):
         with pytest.raises(SystemExit, match="settings of 'p' of 'shop'"):
-            module.make("shop", [{**one, "charset": "a", "collation": "b", key: "x; GRANT ALL ON *.* TO shop"}])
-    assert not {"--routines", "--events", "--triggers", "--all-databases"} & {*module._TABLES}
-    assert module.CLIENT["user"] == "nobody"
+            backup.make("shop", [{**one, "charset": "a", "collation": "b", key: "x; GRANT ALL ON *.* TO shop"}])
+    assert not {"--routines", "--events", "--triggers", "--all-databases"} & {*backup._TABLES}
+    assert backup.CLIENT["user"] == "nobody"
 
 
 def test_what_a_client_of_mariadb_writes_is_read_as_it_was() -> None:
     module = script("MariaDB", "1.1.0", "mariadb-node.py")
     for text in ("\\", "\\n", "\n", "\\\\n\t", "\0", ""):
         written = text.replace("\\", r"\\").replace("\n", r"\n").replace("\t", r"\t").replace("\0", r"\0")
-        assert module.plain(written) == text
+        assert module.db.plain(written) == text
 
 
 # -- Redis -------------------------------------------------------------------------------------------------------------

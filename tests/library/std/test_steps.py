@@ -287,6 +287,17 @@ def test_scripts_speak_json(server: Server) -> None:
     assert server.ok({**step, "text": "#!/bin/sh\ntrue\n"})["values"] == [None]
 
 
+def test_scripts_import_modules_beside_them(server: Server) -> None:
+    """Whoever runs them: the folder and what is in it are for everybody to read. Nothing of it lies elsewhere."""
+    text = "#!/usr/bin/python3 -Es\nimport it_words\nprint(it_words.SAID)\n"
+    step = {"do": "script", "name": "it.py", "text": text}
+    assert "No module named 'it_words'" in server.refused(step)
+    with_modules = {**step, "modules": {"../it_words.py": "SAID = '\"hello\"'\n"}}
+    assert server.ok(with_modules)["values"] == ["hello"]
+    look = "#!/bin/sh\ncd $(dirname $0); stat -c '%a' . it_words.py | tr '\\n' ' ' | sed 's/.*/\"&\"/'\n"
+    assert server.ok({**with_modules, "text": look})["values"] == ["755 755 "]
+
+
 def test_scripts_tell_services(server: Server) -> None:
     told = server.folder / "notified"
     text = f'#!/bin/sh\nls {told} >&2 2>/dev/null; echo "was: $VETRO_NOTIFIED" >&2; cat\n'

@@ -9,6 +9,7 @@ from vetro.library.natives.common import perform
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.types.native import method
 from vetro.yaql.resolve.signature import Param, Type
+from vetro.yaql.values import FDict
 
 #: Letters and digits that nobody confuses when they read them aloud: no 0 O o, 1 I l.
 _SYMBOLS = "".join(sorted(set(string.ascii_letters + string.digits) - set("0Oo1Il")))
@@ -48,6 +49,7 @@ class Script:
             Param("input", Type.ANY, None, nullable=True),
             Param("user", Type.STR, None, nullable=True),
             Param("timeout", Type.INT, None, nullable=True),
+            Param("modules", Type.SEQ, ()),
         ),
         static=True,
     )
@@ -59,16 +61,17 @@ class Script:
         input: Any = None,
         user: str | None = None,
         timeout: int | None = None,
+        modules: tuple[str, ...] = (),
     ) -> Any:
         """Runs ``Resources/scripts/NAME`` of the calling package in a server, as root or ``user``; gives its answer.
 
         ``command`` is its argument, ``input`` comes as JSON on standard input, and what it writes to standard output is
         the answer, JSON, too. What it says on standard error is shown to people. Another status than 0 is an
-        AgentException with the end of that.
+        AgentException with the end of that. ``modules``: other files of ``Resources/scripts``, which it imports.
         """
-        text = cx.type.package.resource_text(f"scripts/{name}")
+        text, *others = (cx.type.package.resource_text(f"scripts/{one}") for one in (name, *modules))
         run = cx.resolve("io.vetro.std.Script").type_object.yaql_method("_run", cx)
-        return run(agent, name, text, command, input, user, timeout)
+        return run(agent, name, text, command, input, user, timeout, FDict(zip(modules, others, strict=True)))
 
 
 class Secrets:

@@ -397,11 +397,12 @@ def script(step):
     for one in fresh:
         notify(one)
     with tempfile.TemporaryDirectory(prefix="vetro-") as folder:
-        os.chmod(folder, 0o711)
-        path = os.path.join(folder, name)
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(step["text"])
-        os.chmod(path, 0o755)
+        os.chmod(folder, 0o755)
+        for part, text in [*(step.get("modules") or {}).items(), (name, step["text"])]:
+            path = os.path.join(folder, os.path.basename(part))
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+            os.chmod(path, 0o755)
         step = {**step, "words": [path, *([step["command"]] if step.get("command") else [])]}
         heard = []
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -414,10 +415,9 @@ def script(step):
 
             def follow():
                 for line in child.stderr:
-                    text = line.decode("utf-8", "replace")
-                    heard.append(text)
+                    heard.append(line.decode("utf-8", "replace"))
                     del heard[:-TAIL]
-                    print(text, end="", flush=True)
+                    print(heard[-1], end="", flush=True)
 
             for other in (others := [threading.Thread(target=task, daemon=True) for task in (feed, follow)]):
                 other.start()
