@@ -49,6 +49,39 @@ def test_what_is_arithmetic_or_text_is_left_alone(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("contract", "column", "said", "hint"),
+    [
+        ("'$.string()'", 18, "stands in quotes", "write $.string(), without quotes"),
+        ('"$.int().check($ > 0)"', 18, "stands in quotes", "write $.int().check($ > 0), without quotes"),
+        ("[$.int(), '$.class(t:Main)']", 28, "stands in quotes", "write $.class(t:Main), without quotes"),
+        ("{a: '$.bool()'}", 22, "stands in quotes", "write $.bool(), without quotes"),
+        ("{'$.string()': $.int()}", 18, "stands in quotes", "write $.string(), without quotes"),
+        ("'$'", 18, "stands in quotes", "write $, without quotes"),
+        ("'[$.string()]'", 18, "stands in quotes", "write [$.string()], without quotes"),
+        ("'$.string().check($ in list(\"a: b\"))'", 18, "stands in quotes", "write !yaql before the quotes"),
+        ("$.string() and", 18, "cannot be read as an expression", "look for a bracket or a quote that is missing"),
+    ],
+)
+@pytest.mark.parametrize("place", ["property", "argument"])
+def test_contracts_that_are_text(place: str, contract: str, column: int, said: str, hint: str) -> None:
+    line = f"a: {{Contract: {contract}}}"
+    if place == "property":
+        ((at_line, at, code, message, advice),) = findings(more=f"Properties:\n  {line}")
+        assert (at_line, at) == (5, column - 1)
+    else:
+        ((at_line, at, code, message, advice),) = findings(f"Return: $a\n    Arguments:\n      - {line}")
+        assert (at_line, at) == (10, column + 5)
+    assert code == "CHK110" and said in message and advice == hint
+
+
+@pytest.mark.parametrize(
+    "contract", ["$.string()", "5", "'small'", "{'$type': $.string()}", "!yaql '$.string()'", "'$5'", "'$HOME/x'"]
+)
+def test_contracts_and_texts_that_are_meant_so_are_left_alone(contract: str) -> None:
+    assert findings(more=f"Properties:\n  a: {{Contract: {contract}}}") == []
+
+
+@pytest.mark.parametrize(
     ("line", "code", "column"),
     [
         ("$x: {a: f(1, b => 2)}", "CHK101", 17),

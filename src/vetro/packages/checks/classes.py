@@ -23,7 +23,7 @@ from vetro.muranopl.tools.fixtures import test_engine
 from vetro.muranopl.types.linker import misnamed
 from vetro.packages.checks.bodies import check_bodies, class_problems, place_of
 from vetro.packages.checks.deprecation import deprecated_class, deprecated_members, deprecated_package
-from vetro.packages.checks.values import check_meta, cut_values
+from vetro.packages.checks.values import check_meta, cut_values, text_as_contract
 from vetro.packages.checks.version_steps import replaced_twice, version_step_problems
 from vetro.packages.yamltree import TreeError, read_documents
 from vetro.yaql.didyoumean import suggest
@@ -155,6 +155,8 @@ def _check_class(package: Any, session: Any, name: str, decl: ClassDecl, linked:
     yield from check_meta(kind, session)
     yield from version_step_problems(kind)
     yield from _contract_steps(kind)
+    for contract in _contracts(kind.decl):
+        yield from text_as_contract(contract)
     for imported in kind.decl.imports:
         problems = list(class_problems(kind, imported, decl.position))
         yield from problems

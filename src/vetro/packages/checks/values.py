@@ -1,4 +1,5 @@
-"""Values that fail or vanish for certain: text read as arithmetic, mappings that YAML cuts, unknown keys of Meta.
+"""Values that fail or vanish for certain: text read as arithmetic, contracts that are text, mappings that YAML cuts,
+unknown keys of Meta.
 
 YAML and the language each do what they were told, and nobody says a word: `{a: f(1, b)}` is cut at the comma,
 `{a => 1}` is a key without a value, and `allkeys-lru` subtracts one word from another when the line runs.
@@ -6,12 +7,14 @@ YAML and the language each do what they were told, and nobody says a word: `{a: 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
+from vetro.muranopl.contracts.model import STEP_NAMES, Contract, ContractList, ContractMap
 from vetro.muranopl.declarations import tree as d
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.source.documents import load_documents
@@ -21,11 +24,16 @@ from vetro.packages.checks.lifecycle import lifecycle_problems
 from vetro.packages.package import STANDARD
 from vetro.yaql import ast
 from vetro.yaql.didyoumean import suggest
-from vetro.yaql.errors import VetroError
+from vetro.yaql.errors import ParsingError, VetroError
+from vetro.yaql.parser import MURANO, parse
 
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 #: Operators that no text has.
 _NUMERIC = ("-", "/")
+#: A step of a contract in a text.
+_STEP = re.compile(rf"\.\s*({'|'.join(sorted(STEP_NAMES))})\s*\(")
+#: What ends a plain value of YAML.
+_YAML = re.compile(r": |:$| #")
 
 
 def cut_values(text: str, file: str) -> Iterator[Diagnostic]:
@@ -113,6 +121,42 @@ def text_as_number(expression: d.Expression, place: Any) -> Iterator[Diagnostic]
             )
             yield Diagnostic("CHK103", ERROR, text, hint, place(expression, node))
             return
+
+
+def text_as_contract(contract: Contract) -> Iterator[Diagnostic]:
+    """Texts in the place of contracts that were meant as expressions: in quotes, or such as cannot be read. No value
+    fits but that very text."""
+    left: list[Contract] = [contract]
+    while left:
+        item = left.pop()
+        if isinstance(item, d.Literal):
+            yield from _meant_as_contract(item.value, item.position)
+        elif isinstance(item, ContractList):
+            left += reversed(item.items)
+        elif isinstance(item, ContractMap):
+            for key, part in reversed((*item.entries, *item.rest)):
+                left.append(part)
+                if isinstance(key, str):
+                    yield from _meant_as_contract(key, item.position)
+
+
+def _meant_as_contract(text: Any, place: d.Position) -> Iterator[Diagnostic]:
+    if not isinstance(text, str) or (text.strip() != "$" and not _STEP.search(text)):
+        return
+    text = text.strip()
+    try:
+        tree = parse(text, MURANO)
+    except ParsingError:
+        if text.startswith("$"):
+            wrong = Text("the contract cannot be read as an expression, so it is a text that no other value fits")
+            yield Diagnostic("CHK110", ERROR, wrong, Text("look for a bracket or a quote that is missing"), place)
+        return
+    if any(isinstance(node, ast.MethodCall) and node.name in STEP_NAMES for node in ast.walk(tree)) or text == "$":
+        wrong = Text("the contract stands in quotes, so it is a text that no other value fits")
+        # What YAML would take for a key or a comment keeps its quotes.
+        plain = not _YAML.search(text) and "\n" not in text
+        hint = Text("write {text}, without quotes", text=text) if plain else Text("write !yaql before the quotes")
+        yield Diagnostic("CHK110", ERROR, wrong, hint, place)
 
 
 def _word(node: ast.Node) -> bool:
