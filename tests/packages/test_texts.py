@@ -29,6 +29,7 @@ from vetro.packages.texts import (
     sources,
     translations,
     with_translations,
+    worded,
 )
 
 MANIFEST = """\
@@ -303,3 +304,73 @@ def test_nothing_in_a_file_breaks_reading_it(data: Any) -> None:
     files = tree(yaml.safe_dump(data, allow_unicode=True))
     found = translations(files)
     assert all(isinstance(part, str) for entries in found.values() for pair in entries.items() for part in pair)
+
+
+THROWS = """\
+Namespaces: {=: com.example}
+Name: Board
+Methods:
+  run:
+    Arguments:
+      - seats: {Contract: $.int()}
+    Body:
+      - If: $seats < 0
+        Then:
+          - Throw: Wrong
+            Message: nobody sits there
+      - Throw: Full
+        Message: format('{0} has no seat for {1}, ask {0}', $.name, $seats)
+  other:
+    Body:
+      - Throw: Computed
+        Message: $.name + ' is nobody'
+      - Throw: Chosen
+        Message: switch($.open => 'it is open', true => format("it is '{0}'", $.state))
+      - Throw: Joined
+        Message: format('{0} and {1}', $.a, $.b)
+"""
+SAID = {
+    "nobody sits there": "dort sitzt niemand",
+    "{0} has no seat for {1}, ask {0}": "kein Platz für {1}: {0} fragen, ja {0}",
+    "it is open": "offen",
+    "it is '{0}'": "es ist '{0}'",
+    "{0} and {1}": "{0} und {1}",
+}
+
+
+def board(classes: str, said: dict[str, str]) -> LoadedPackage:
+    files = {"manifest.yaml": MANIFEST, "Classes/Board.yaml": classes, "locale/de.yaml": yaml.safe_dump(said)}
+    return default_registry().load(MemoryTree(files, "board"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "german"),
+    [
+        (10, "nobody sits there", "dort sitzt niemand"),
+        (11, "nobody sits there", "dort sitzt niemand"),
+        (13, "b {1} has no seat for 5, ask b {1}", "kein Platz für 5: b {1} fragen, ja b {1}"),
+        (18, "it is open", "offen"),
+        (19, "it is 'shut'", "es ist 'shut'"),
+        (21, "a and b", "a und b"),
+        # What was thrown elsewhere, is made of something else, or may be taken apart in two ways.
+        (13, "nobody sits there", None),
+        (13, "b has no seat for 5, ask c", None),
+        (16, "b is nobody", None),
+        (21, "a and b and c", None),
+        (21, "a and", None),
+        (13, " has no seat for , ask ", "kein Platz für :  fragen, ja "),
+        (99, "nobody sits there", None),
+    ],
+)
+def test_what_is_thrown_has_the_translation_of_its_place(line: int, message: str, german: str | None) -> None:
+    told = worded(message, board(THROWS, SAID), "com.example.Board", line)
+    assert told == message
+    assert (dict(told.translations) if isinstance(told, AuthorText) else None) == (german and {"de": german})
+
+
+def test_what_is_thrown_is_to_be_translated() -> None:
+    found = {source.text for source in sources(board(THROWS, {})) if source.file == "Classes/Board.yaml"}
+    assert {*SAID} <= found and " is nobody" not in found
+    assert worded("nobody sits there", board(THROWS, {}), "com.example.Board", 10).__class__ is str
+    lost = {**SAID, "it is '{0}'": "es ist zu"}
+    assert [problem.code for problem in check_translations(board(THROWS, lost))] == ["PKG118"]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vetro.diagnostics import Text, encode_messages
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import Thrown
-from vetro.muranopl.runtime.exceptions import frames_of, names_of
+from vetro.muranopl.runtime.exceptions import Frame, frames_of, names_of
 from vetro.muranopl.runtime.stacktrace import describe_frame
+from vetro.packages.texts import worded
 from vetro.yaql.errors import LONGEST_MESSAGE, Stop, VetroError, kind_of
 from vetro.yaql.values import thaw
 
@@ -30,13 +31,14 @@ def describe(error: BaseException) -> dict[str, Any]:
     ``traceback``; an error of a script that ran on a server has ``output``: {exitCode, stdout, stderr}, the texts cut
     to their ends.
     """
-    frames = [_frame(frame) for frame in _some(frames_of(error))]
+    calls = frames_of(error)
+    frames = [_frame(frame) for frame in _some(calls)]
     starved = isinstance(error, MemoryError)
     own = starved or isinstance(error, (VetroError, Stop))
     told: dict[str, Any] = {
         "kind": kind_of(error),
         "code": getattr(error, "code", None) or ("ENG304" if starved else None),
-        "message": message_of(error),
+        "message": _worded(error, calls),
         "hint": Text("build less at once, or give the task more memory") if starved else getattr(error, "hint", None),
         "names": list(names_of(error)),
         "position": _position(error, frames),
@@ -62,6 +64,15 @@ def _output(extra: Any) -> dict[str, Any]:
         if isinstance(text, str) and text.strip():
             told[name] = text if len(text) <= LONGEST_OUTPUT else "…" + text[-LONGEST_OUTPUT:]
     return told
+
+
+def _worded(error: BaseException, calls: Sequence[Frame]) -> str:
+    """The text for people; of what a package threw with the translations that it has."""
+    message = message_of(error)
+    if not isinstance(error, Thrown) or error.value != message or not calls:
+        return message
+    owner = calls[-1].owner
+    return worded(message, owner.package, owner.name, calls[-1].place[0])
 
 
 def message_of(error: BaseException) -> str:

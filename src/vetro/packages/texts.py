@@ -34,6 +34,7 @@ from vetro.packages.files import FileTree
 from vetro.packages.flow import quoted
 from vetro.packages.package import LoadedPackage
 from vetro.packages.paths import MANIFEST
+from vetro.packages.thrown import filled, thrown_texts, values_in
 from vetro.packages.yamltree import Node, TreeError, read_documents
 from vetro.visible import visible
 from vetro.yaql import ast
@@ -84,6 +85,23 @@ def authored(text: str, translations: Translations) -> str:
     key = normal(text)
     found = {language: entries[key] for language, entries in translations.items() if key in entries}
     return AuthorText(text, found) if found else text
+
+
+def worded(message: str, package: Any, class_name: str, line: int) -> str:
+    """A message that a package threw at a line of a class, with the translations that it has of it.
+
+    Whoever throws and catches has a text (decision 0050). This is for where an exception has left all packages, and
+    people are told: where it was thrown is known then, so is which texts it may be made of.
+    """
+    known = translations(package.files) if isinstance(package, LoadedPackage) else {}
+    if not known:
+        return message
+    for declared in _classes(package, class_name):
+        for text in thrown_texts(declared, line):
+            values, told = values_in(text, message), authored(text, known)
+            if values is not None and isinstance(told, AuthorText):
+                return AuthorText(message, {name: filled(one, values) for name, one in told.translations.items()})
+    return message
 
 
 def with_translations(releases: Iterable[Release], translations: Translations) -> list[Release]:
@@ -223,8 +241,8 @@ class Source:
 def sources(package: LoadedPackage) -> list[Source]:
     """The texts of a package that are there to be translated, each once, in the order of its files.
 
-    Titles, descriptions and help texts, sections, presets, messages of contracts, texts of its form, name and
-    description, and what is new, where it is told in one language. Files that cannot be read have none.
+    Titles, descriptions and help texts, sections, presets, messages of contracts, those that are thrown, texts of its
+    form, name and description, and what is new, where it is told in one language. Files that cannot be read have none.
     """
     manifest = package.manifest
     found: list[tuple[Any, str, bool]] = [(manifest.raw.get("Name"), MANIFEST, False)]
@@ -296,6 +314,7 @@ def _of_class(declared: ClassDecl) -> Iterator[Any]:
         for argument in method.arguments:
             yield from _of_meta(declared, argument.meta)
             yield from _messages(argument.contract)
+    yield from thrown_texts(declared)
 
 
 def _of_meta(declared: ClassDecl, found: Sequence[MetaDecl]) -> Iterator[Any]:
