@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.catalog.life import action, destroy, hosts, kill
+from tests.catalog.life import action, destroy, hosts, kill, told
 from tests.catalog.mysql_client import Refused, ask
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import Place
 
 MARIADB = Path(__file__).parents[2] / "catalog" / "MariaDB"
 
-#: An application that uses a database of whatever kind, and says by which login.
+#: An application that uses a database of whatever kind, of its own name, and says by which login.
 LEDGER = """\
 Namespaces: {=: t, std: io.vetro.std, murano: io.murano}
 Name: Ledger
@@ -30,7 +32,7 @@ Methods:
   deploy:
     Body:
       - $.database.deploy()
-      - $.database.createDatabase(ledger)
+      - $.database.createDatabase($.name)
   handleChanged:
     Arguments:
       - sender: {Contract: $.class(std:Database).notNull()}
@@ -39,7 +41,7 @@ Methods:
   login:
     Scope: Public
     Body:
-      - $login: $.database.createDatabase(ledger)
+      - $login: $.database.createDatabase($.name)
       - Return: {user: $login.user, password: $login.password, host: $.database.endpoint().host, told: $.told}
 """
 
@@ -161,4 +163,61 @@ def test_a_life(warm_place: Place) -> None:
             with pytest.raises(Refused, match=r"denied|read-only"):
                 ask(host, fresh, question)
 
+    destroy(place, "data")
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(2400)
+@pytest.mark.attack("data", "views that an application makes while a backup is made, and one that is broken")
+def test_views_that_cannot_be_made_keep_no_other_database_away(warm_place: Place) -> None:
+    """One application goes on making views, so one that is not known to the backup is in the dump: whoever reads dumps
+    back may not make it. Another one has a view of a table that is gone."""
+    place = warm_place
+    command = ["deploy", str(MARIADB / "1.1.0"), "--env", "data", "--app", "db", "--driver", "nspawn"]
+    chosen = ["name=db", "memory=64", "server.flavor=m1.small"]
+    place.ok(*command, *(word for one in chosen for word in ("--set", one)))
+    package = write_package(place.folder / "ledger", {"t.Ledger": LEDGER}, extra="Require: {io.vetro.std: 1}\n")
+    for name in ("evil", "ledger"):
+        place.ok(
+            "deploy", str(package), "--env", "data", "--app", name, "--set", f"name={name}", "--set", "database=db"
+        )
+    (host,) = hosts(place, "data").values()
+    evil, login = (action(place, "data", name, "login") for name in ("evil", "ledger"))
+    for name, one in (("evil", evil), ("ledger", login)):
+        ask(host, one, "CREATE TABLE entries (id INT PRIMARY KEY AUTO_INCREMENT, words VARCHAR(100))", name)
+        ask(host, one, "INSERT INTO entries (words) VALUES ('one'), ('two')", name)
+    ask(host, login, "CREATE TABLE gone (id INT)", "ledger")
+    ask(host, login, "CREATE VIEW broken AS SELECT id FROM gone", "ledger")
+    ask(host, login, "CREATE VIEW whole AS SELECT words FROM entries", "ledger")
+    ask(host, login, "DROP TABLE gone", "ledger")
+    before, stop, made = checksum(host, login), threading.Event(), []
+
+    def views() -> None:
+        while not stop.is_set():
+            ask(host, evil, f"CREATE VIEW v{len(made)} AS SELECT id FROM entries", "evil")
+            made.append(time.monotonic())
+
+    maker = threading.Thread(target=views)
+    maker.start()
+    try:
+        action(place, "data", "db", "backup")
+    finally:
+        stop.set()
+        maker.join(60)
+    said = place.ok("env", "log", "data").output
+    assert "views of evil were made during the backup" in said, said[-2000:]
+
+    ask(host, login, "DELETE FROM entries", "ledger")
+    refused = place.refused("env", "action", "data", "restoreBackup", "--app", "db")
+    assert "not all of evil could be read back; all other databases are as they were" in refused, refused
+    assert checksum(host, login) == before
+    assert ask(host, login, "SELECT words FROM whole ORDER BY 1", "ledger") == [["one"], ["two"]]
+    with pytest.raises(Refused, match="doesn't exist"):
+        ask(host, login, "SELECT * FROM broken", "ledger")
+    assert "'broken' of 'ledger' cannot be made" in place.ok("env", "log", "data").output
+    told(f"{len(made)} views were made during a backup of MariaDB; of two databases the other one came back whole")
+    # Nobody has become more than he was.
+    for name, one in (("evil", evil), ("ledger", login)):
+        with pytest.raises(Refused, match="denied"):
+            ask(host, one, "SELECT * FROM mysql.user", name)
     destroy(place, "data")
