@@ -190,7 +190,7 @@ def test_views_that_cannot_be_made_keep_no_other_database_away(warm_place: Place
     ask(host, login, "CREATE VIEW broken AS SELECT id FROM gone", "ledger")
     ask(host, login, "CREATE VIEW whole AS SELECT words FROM entries", "ledger")
     ask(host, login, "DROP TABLE gone", "ledger")
-    before, stop, made = checksum(host, login), threading.Event(), []
+    before, stop, made = checksum(host, login), threading.Event(), list[float]()
 
     def views() -> None:
         while not stop.is_set():
