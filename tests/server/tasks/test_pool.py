@@ -155,6 +155,23 @@ def test_who_gets_a_task_lets_the_next_place_look(begun: Any, tasks: Tasks) -> N
     together.wait(PATIENCE)  # every place runs one
 
 
+def test_who_gets_the_only_task_lets_nobody_look(begun: Any, tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = threading.Event()
+
+    def claim(*given: Any, **options: Any) -> Lease | None:
+        lease = tasks.claim(*given, **options)
+        if lease is not None:
+            lease.others = False
+        return lease
+
+    monkeypatch.setattr(pool, "claim", claim)
+    made = begun(lambda lease: ran.set())
+    tasks.waiting.put("one")
+    made.look()
+    assert ran.wait(PATIENCE) and ended(made)
+    assert tasks.asked.get_nowait() is False and tasks.asked.empty()
+
+
 def test_a_look_while_all_are_busy_is_not_lost(begun: Any, tasks: Tasks) -> None:
     busy, free, ran = threading.Semaphore(0), threading.Event(), queue.SimpleQueue[str]()
 

@@ -60,6 +60,14 @@ def test_one_of_an_environment_at_a_time_in_order() -> None:
     assert claimed() == "2"
 
 
+def test_who_claims_knows_whether_others_waited() -> None:
+    task("1", "e")
+    task("2", "f")
+    first, second = claim("me", 60.0), claim("me", 60.0)
+    assert first is not None and first.others
+    assert second is not None and not second.others
+
+
 def test_priority_then_the_project_with_least_then_age() -> None:
     for number in range(4):
         task(f"a{number}", f"ea{number}", "a")

@@ -70,6 +70,16 @@ def test_regions_of_the_local_cloud_reach_tasks_and_cloud(tmp_path: Path) -> Non
     assert "regions" not in spec.engine_settings(config(tmp_path), "env")
 
 
+def test_tasks_know_what_networks_of_clouds_around_drivers_offer(tmp_path: Path) -> None:
+    """An OpenStack is asked, and so is a cloud of another kind that an environment was deployed in."""
+    local = config(tmp_path, cloud__kind="local", cloud__driver="record")
+    told = spec.engine_settings(local, "env")["networking"]["extensions"]
+    assert "security-group" in told
+    assert "extensions" not in spec.engine_settings(config(tmp_path), "env")["networking"]
+    assert "extensions" not in spec.engine_settings(local, "env", {"kind": "openstack"})["networking"]
+    assert "extensions" not in spec.engine_settings(local, "env", {"kind": "gone"})["networking"]
+
+
 def test_logins_of_environments_are_for_an_openstack(tmp_path: Path) -> None:
     """Local servers speak through sockets, and nothing would put their password in."""
     local = config(tmp_path, cloud__kind="local", cloud__driver="record")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.server.tasks import shop
 from vetro.engine.outcome import Outcome
+from vetro.engine.task.launcher import LauncherError
 from vetro.engine.worker.journal import Ended, RecordedEffect
 from vetro.server import setup
 from vetro.server.audit.models import AuditRecord
@@ -22,6 +23,7 @@ from vetro.server.tasks.completion import finish
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Event, Task
 from vetro.server.tasks.release import release
+from vetro.server.tasks.task_runner import TaskRunner
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
@@ -234,19 +236,24 @@ def test_a_cloud_that_does_not_open_is_tried_again_and_then_given_up(
     assert "no.such.module" in made.error["message"]
 
 
-def test_one_that_is_to_be_tried_again_later_is_cancelled_now(
-    ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = {"cloud.kind": "no.such.module:make"}
-    monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
+class NoProcesses:
+    """A machine on which no task process can be made."""
+
+    def start(self) -> Any:
+        raise LauncherError("no process can be made")
+
+
+def test_one_that_is_to_be_tried_again_later_is_cancelled_now(ann: Any) -> None:
     package, environment = shop.add_package(ann.caller), shop.add_environment(ann.caller)
     made = shop.deploy(ann.caller, environment, package)
-    assert (drain(), drain()) == (1, 0)
+    runner, first = TaskRunner(setup.config(), NoProcesses()), claim("me", 60.0)
+    assert first is not None and runner.run(first) is None
     Task.objects.update(lease_until=clock.after(60.0))
     assert queue.cancel(ann.caller, made.id, "enough").state == "running"
-    assert drain() == 1
+    second = claim("me", 60.0)
+    assert second is not None and runner.run(second) is not None
     made.refresh_from_db()
     assert (made.state, made.error["kind"]) == ("cancelled", "cancelled")
-    assert "(enough)" in made.error["message"] and "no.such.module" in made.error["message"]
+    assert "(enough)" in made.error["message"] and "no process can be made" in made.error["message"]
     environment.refresh_from_db()
     assert environment.version == 1

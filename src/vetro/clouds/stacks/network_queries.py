@@ -10,9 +10,8 @@ from vetro.clouds.interface import CloudError, NotFound, Owner
 from vetro.clouds.stacks.address_plan import Plan
 from vetro.clouds.stacks.default_networks import ROUTER_INTERFACE, default_router_id, ensure_defaults, router_record
 from vetro.clouds.stacks.services import Services
+from vetro.clouds.stacks.settings import EXTENSIONS
 from vetro.clouds.stacks.state.inventory import Inventory
-
-_EXTENSIONS = ("security-group", "router", "external-net", "port-security", "allowed-address-pairs", "quotas")
 
 
 class QueryInvalid(CloudError):
@@ -43,7 +42,7 @@ class Networking:
             "subnets": lambda: self._things.all("subnet"),
             "routers": lambda: self._things.all("router"),
             "ports": lambda: self._things.all("port"),
-            "extensions": lambda: [{"alias": alias, "name": alias, "description": ""} for alias in _EXTENSIONS],
+            "extensions": lambda: [{"alias": alias, "name": alias, "description": ""} for alias in EXTENSIONS],
         }
         if query not in known:
             raise QueryInvalid(f"the network service has no query '{query}'; there are {', '.join(known)}")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
 from vetro.clouds.interface import CloudError
+
+#: What the network service of every cloud around a driver offers beyond its base, as Neutron calls it.
+EXTENSIONS: Final = ("security-group", "router", "external-net", "port-security", "allowed-address-pairs", "quotas")
 
 
 class SettingInvalid(CloudError):

@@ -58,6 +58,10 @@ class Commits:
     def commit(self) -> None:
         """Commits, then lets out what waited for it. Raises `LeaseLost`."""
         self._commit()
+        self.let_out()
+
+    def let_out(self) -> None:
+        """What waited for the commit that was just made."""
         self._by, self.awaited = None, False
         then, self._then = self._then, []
         for action in then:

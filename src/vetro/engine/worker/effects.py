@@ -132,6 +132,7 @@ class Effects:
         if answer_of(request.kind) is Answer.QUICK:
             self._perform(request, begun, adopt=False, written=False, at_once=True)
             return None
+        self.link.open()  # an intent that no host can hear of would be one that nobody knows the end of
         self._intend(request, begun)
         self._perform(request, begun, adopt=False, written=True)
         return None

@@ -27,7 +27,10 @@ class UnderWay:
 
 
 class HostLink:
-    """Outlives task processes: what the host performs goes on when one of them dies."""
+    """Outlives task processes: what the host performs goes on when one of them dies.
+
+    The host is started with the first effect: many tasks ask for nothing outside.
+    """
 
     def __init__(self, worker: WorkerState, host: HostPort) -> None:
         self._worker = worker
@@ -52,7 +55,8 @@ class HostLink:
         return [id for id in found if isinstance(id, str)]
 
     def perform(self, request: EffectRequest, begun: float, *, adopt: bool, written: bool) -> None:
-        """Lets the host perform an effect."""
+        """Lets the host perform an effect. Raises `HostUnavailable`."""
+        self.open()
         self.under_way[request.key] = UnderWay(request, begun, written)
         self._send_perform(request, begun, adopt)
 
@@ -70,7 +74,8 @@ class HostLink:
         )
 
     def listen(self, request: EffectRequest) -> None:
-        """Hands an effect over that nobody waits for and that each new host has to know."""
+        """Hands an effect over that nobody waits for and that each new host has to know. Raises `HostUnavailable`."""
+        self.open()
         self._listening[str(request.args.get("queue"))] = request
         self._send_perform(request, 0.0, False)
 
@@ -87,8 +92,7 @@ class HostLink:
 
     def receive(self) -> list[Mapping[str, Any]]:
         """What the host says."""
-        assert self.stream is not None
-        return list(self.stream.receive())
+        return [] if self.stream is None else list(self.stream.receive())
 
     @property
     def gone(self) -> bool:
@@ -100,8 +104,7 @@ class HostLink:
 
         Raises `HostUnavailable` when that happened too often.
         """
-        assert self.stream is not None
-        if not self.gone:
+        if self.stream is None or not self.gone:
             return
         failure = self.stream.failure
         self._drop()

@@ -70,7 +70,8 @@ class Run:
 
     def go(self) -> Ended | Died:
         """Runs the task process to its end or death."""
-        self.link.open()
+        if self.worker.host_first:
+            self.link.open()
         self._process: Process = self.worker.launcher.start()
         self._task = Stream(self._process.fileno())
         try:
@@ -91,10 +92,19 @@ class Run:
             self._effects.stop()
             if not self.link.under_way:  # else it is written when the host has ended that, too
                 self._ended, self.wrote_end = self.worker.write_end(self._ended), True
-            self._commits.commit()
+            if self._leaves_end():
+                self.worker.left = self._commits
+            else:
+                self._commits.commit()
             return self._ended
         finally:
             self._close()
+
+    def _leaves_end(self) -> bool:
+        """Whether whoever runs the task commits its end. Not where a host waits for results to be stored, or may take
+        its time to end: what was done is not to be undone by a cancellation that comes meanwhile."""
+        assert self._ended is not None
+        return self.worker.leaves_end and self.link.stream is None and self._ended.state != "needs_person"
 
     def _write(self) -> None:
         self.worker.commit()
@@ -156,6 +166,24 @@ class Run:
                 stream.flush()
         self.worker.wake.clear()
         self.worker.require()
+        try:
+            self._hear()
+        except HostUnavailable:
+            self._effects.stop()  # no host ever heard of it: a person need not be asked
+            self.worker.commit()
+            raise
+        if self._ended is not None:
+            return
+        if self.link.lost:
+            self._ended = ends.needs_person(self.worker)
+            return
+        self._effects.deliver(self._task.send)
+        if self._commits.due():
+            self._commits.commit()
+        self._look_at_the_clock()
+
+    def _hear(self) -> None:
+        """Takes in what both sides have sent, up to the end of the task. Raises `HostUnavailable`."""
         messages = self._task.receive()
         if messages:
             self._silent_since = self._now()
@@ -167,19 +195,7 @@ class Run:
             self._effects.hear(answer)
         if self.link.gone:
             self.worker.commit()  # the next host drops what nobody expects: answers have to be stored
-        try:
-            self.link.revive()
-        except HostUnavailable:
-            self._effects.stop()  # no host ever heard of it: a person need not be asked
-            self.worker.commit()
-            raise
-        if self.link.lost:
-            self._ended = ends.needs_person(self.worker)
-            return
-        self._effects.deliver(self._task.send)
-        if self._commits.due():
-            self._commits.commit()
-        self._look_at_the_clock()
+        self.link.revive()
 
     # -- from the task -------------------------------------------------------------------------------------------------
 

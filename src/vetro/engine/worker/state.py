@@ -12,6 +12,7 @@ from vetro.engine.effect_kinds import Policy
 from vetro.engine.task.task import Task
 from vetro.engine.version import engine_version
 from vetro.engine.worker.checkpoint import EVERY_SECONDS, LARGEST_SHARE
+from vetro.engine.worker.commits import Commits
 from vetro.engine.worker.journal import Ended, Journal
 from vetro.engine.worker.ports import Events, HostPort, LeaseLost, Policies, ProcessLauncher, Step
 from vetro.yaql.redact import Secrets
@@ -93,9 +94,16 @@ class WorkerState:
     spans: bool = False
     #: Whether the outcome has the reports: they are read back from the journal.
     reports: bool = True
+    #: Whether the host is started before the task, and not with its first effect: a plan is told from what it writes.
+    host_first: bool = False
+    #: Whether who runs this commits the end of a task without a host, with all that is not committed yet and with what
+    #: the end means elsewhere, and calls `Worker.end_is_stored` then.
+    leaves_end: bool = False
 
     def __post_init__(self) -> None:
         self.wake = _Wake()
+        #: What waits for the end to be committed (`leaves_end`).
+        self.left: Commits | None = None
         self.cancelled: str | None = None
         self.meters = Meters()
         #: What the task process has found to be secret.

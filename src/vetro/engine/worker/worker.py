@@ -84,8 +84,16 @@ class Worker(WorkerState):
         if not written:  # what the host still did has ended: before, nobody would have gone on with it
             ended = self.write_end(ended)
             self.commit()
-        self.step("after end", "")
+        if self.left is None:
+            self.step("after end", "")
         return self._outcome(ended, self.undecided() if ended.state == "needs_person" else [])
+
+    def end_is_stored(self) -> None:
+        """Whoever runs this has committed the end (`leaves_end`): those who watch hear of what was committed with it.
+        Nothing where it was committed here."""
+        if self.left is not None:
+            self.left.let_out()
+            self.step("after end", "")
 
     def _deadline(self, begun: float) -> float | None:
         """When the task has to be over (`time.monotonic`): a clock that is set meanwhile takes and gives no time."""

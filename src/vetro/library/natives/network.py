@@ -8,6 +8,7 @@ from vetro.library.natives.common import perform, private, whole
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.types.native import method, state
 from vetro.yaql.resolve.signature import Param, Type
+from vetro.yaql.values import freeze
 
 EXPLORER = "io.murano.system.NetworkExplorer"
 
@@ -80,7 +81,13 @@ class NetworkExplorer:
 
     @method("listNeutronExtensions")
     def extensions(cx: Any, this: Any) -> Any:
-        """What the service offers beyond its base; asked once, it does not change while a deployment runs."""
+        """What the service offers beyond its base; asked once, it does not change while a deployment runs.
+
+        Where the engine's settings say it (``networking.extensions``: aliases) nobody is asked.
+        """
+        told = (cx.session.settings.get("networking") or {}).get("extensions")
+        if told is not None:
+            return freeze([{"alias": alias, "name": alias, "description": ""} for alias in told])
         values = state(whole(this))
         if "extensions" not in values:
             values["extensions"] = _ask(cx, this, "extensions")

@@ -48,6 +48,8 @@ class Lease:
     owner: str
     fence: int
     seconds: float
+    #: Whether other tasks waited when it was claimed.
+    others: bool = field(default=True, compare=False)
     #: When `hold` renewed it last, by `time.monotonic`.
     _renewed: float = field(default_factory=time.monotonic, init=False, compare=False, repr=False)
 
@@ -107,12 +109,11 @@ def claim(
     )
     with connection.cursor() as cursor:  # looking takes no lock
         cursor.execute(queries.waits(), queries.values)
-        if cursor.fetchone() is None:
-            return None
-    for statement in queries.claims():
+        waiting = len(cursor.fetchall())
+    for statement in queries.claims() if waiting else ():
         row = _claimed(statement, queries.values)
         if row is not None:
-            return Lease(row[0], owner, row[1], seconds)
+            return Lease(row[0], owner, row[1], seconds, waiting > 1)
     return None
 
 

@@ -45,11 +45,11 @@ _ANY = """
 SELECT q.id FROM (
   SELECT t.id FROM dispatch_task t{index} WHERE t.state = 'queued'
     AND (t.lease_until IS NULL OR t.lease_until <= {now}){filters}
-  ORDER BY {by} LIMIT 1) q
+  ORDER BY {by} LIMIT 2) q
 UNION ALL SELECT r.id FROM (
   SELECT t.id FROM dispatch_task t WHERE t.state = 'running' AND t.lease_until < {now}{filters}
-  ORDER BY t.priority DESC, t.created LIMIT 1) r
-LIMIT 1
+  ORDER BY t.priority DESC, t.created LIMIT 2) r
+LIMIT 2
 """
 _OF_A_PROJECT = "t.priority DESC, t.created, t.id"
 #: The order of the index ``tasks_that_wait``.
@@ -135,8 +135,8 @@ class ClaimQueries:
         return ", ".join(f"%({each})s" for each in named)
 
     def waits(self) -> str:
-        """Whether some task may be claimed, but for what its environment or another version have to do with it: a row
-        or none."""
+        """Whether some task may be claimed, but for what its environment or another version have to do with it: a row,
+        two where there are several, or none."""
         by, index = ("t.kind", "kinds_that_wait") if self._few else (_AS_THEY_WAIT, "tasks_that_wait")
         # SQLite does not know how many wait, and would put all of them in order.
         hint = "" if clock.on_postgresql() else f" INDEXED BY {index}"

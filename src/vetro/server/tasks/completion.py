@@ -16,6 +16,7 @@ from vetro.model.header import id_of
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import clock, hooks, log, notifications, reports
 from vetro.server.tasks.dispatch import dispatcher
+from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Task
 from vetro.server.tasks.wait import tell_waiting
 
@@ -25,28 +26,34 @@ LASTING = frozenset({"deploy", "destroy", "action", "repair"})
 WORKING = LASTING | {"power", "snapshot"}
 #: Columns that the end of a task changes.
 _ENDING = (
-    *("state", "result", "error", "warnings", "errors"),
+    *("state", "result", "error", "warnings", "errors", "log_bytes"),
     *("owner", "lease_until", "waits", "finished", "updated"),
 )
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 
 
-def finish(held: Callable[[], Task], outcome: Outcome, methods: Sequence[Any] = ()) -> Task:
+def finish(
+    held: Callable[[], Task], outcome: Outcome, methods: Sequence[Any] = (), journal: DbJournal | None = None
+) -> Task:
     """Ends a task. ``held`` gives its row, inside the transaction, and makes sure that nobody else ends it
     (`Lease.held`).
 
-    ``methods``: what `vetro.engine.task.method_spans` found, for those who trace.
-    Raises what ``held`` raises; then nothing was written.
+    ``methods``: what `vetro.engine.task.method_spans` found, for those who trace. ``journal``: what it has not
+    committed is written, too (`DbJournal.end_with`). Raises what ``held`` raises; then nothing was written.
     """
     with transaction.atomic():
-        task = held()
-        close(task, outcome, methods)
+        task, events = held(), list[reports.NewEvent]()
+        if journal is not None:
+            journal.end_with(task, events)
+        close(task, outcome, methods, events)
     return task
 
 
-def close(task: Task, outcome: Outcome, methods: Sequence[Any] = ()) -> None:
-    """The same inside the caller's transaction, for a task that nobody runs."""
-    events: list[reports.NewEvent] = []
+def close(
+    task: Task, outcome: Outcome, methods: Sequence[Any] = (), events: list[reports.NewEvent] | None = None
+) -> None:
+    """The same inside the caller's transaction, for a task that nobody runs. ``events``: that come before."""
+    events = [] if events is None else events
     task.state = outcome.state
     task.result = outcome.result
     task.error = (

@@ -169,19 +169,36 @@ class DbJournal:
             if size:
                 changes["log_bytes"] = F("log_bytes") + size
             self._hold(**changes)
-            self._write_head()
-            if self._dropped:
-                JournalEntry.objects.filter(task_id=self.task, key__in=map(_kept, self._dropped), place=None).delete()
-            self._write_results()
-            insert_rows(_ENTRIES, _OF_ENTRY, [self._entry(entry) for entry in self._new.values()])
-            if self._notes:
-                insert_rows(_NOTES, _OF_NOTE, [self._note(note) for note in self._notes], new=True)
-                reports.store(self.task, self._notes, self._space.owner)
-        self._found = None
+            self._write(self._head, self._notes)
+            reports.store(self.task, self._notes, self._space.owner)
+        self._exists, self._found = True, None
         self._forget_all()
 
-    def _write_head(self) -> None:
-        head = self._head
+    def end_with(self, row: Task, events: list[reports.NewEvent]) -> None:
+        """Writes what is not committed yet inside the transaction that ends the task, whose locked ``row`` the caller
+        saves; ``events`` get those of its reports. `commit` does it where that transaction fails.
+
+        Nobody goes on with the task, so only what others read of a journal is written: neither the end and the model,
+        which stand elsewhere then, nor notes that are reports.
+        """
+        for name in reports.flags(self._notes):
+            setattr(row, name, True)
+        notes, size = self._space.kept(self._notes)
+        row.log_bytes += size
+        read = [note for note in notes if note.kind not in reports.KINDS]
+        if read or self._new or self._results or self._dropped:
+            self._write({name: value for name, value in self._head.items() if name not in ("model", "model_at")}, read)
+        reports.store(self.task, notes, self._space.owner, events)
+
+    def _write(self, head: Mapping[str, Any], notes: Sequence[Note]) -> None:
+        self._write_head(dict(head))
+        if self._dropped:
+            JournalEntry.objects.filter(task_id=self.task, key__in=map(_kept, self._dropped), place=None).delete()
+        self._write_results()
+        insert_rows(_ENTRIES, _OF_ENTRY, [self._entry(entry) for entry in self._new.values()])
+        insert_rows(_NOTES, _OF_NOTE, [self._note(note) for note in notes], new=True)
+
+    def _write_head(self, head: dict[str, Any]) -> None:
         if head.get("model") is not None:
             model = head["model"]
             head["model"] = self._sealed(model)
@@ -190,7 +207,6 @@ class DbJournal:
         cancelled = head.pop("?cancelled", None)
         if not self._exists:
             JournalTask.objects.create(task_id=self.task, cancelled=cancelled, **counts, **head)
-            self._exists = True
             return
         mine = JournalTask.objects.filter(task_id=self.task)
         if cancelled is not None:

@@ -13,9 +13,6 @@ from vetro.server.quotas.limits import limit
 from vetro.server.tasks import reports
 from vetro.server.tasks.models import Task
 
-#: Kinds of notes that people read.
-_READ = ("report", "log")
-
 
 class LogSpace:
     """Belongs to one journal; call it in the transaction that writes the notes."""
@@ -36,7 +33,7 @@ class LogSpace:
 
         When these do not fit any more they are left out, and a line of the service says so, once in a task.
         """
-        size = sum(_size(note) for note in notes if note.kind in _READ)
+        size = sum(_size(note) for note in notes if note.kind in reports.KINDS)
         if not size:
             return list(notes), 0
         project = self.owner["project_id"]
@@ -49,7 +46,7 @@ class LogSpace:
             f" it with 'vetro quota set {project} logs=NUMBER')"
         )
         reports.add(Task.objects.get(id=self._task_id), "quota", text, level="warning")
-        return [note for note in notes if note.kind not in _READ], 0
+        return [note for note in notes if note.kind not in reports.KINDS], 0
 
 
 def _size(note: Note) -> int:

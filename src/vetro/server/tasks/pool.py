@@ -174,12 +174,12 @@ class WorkerPool:
             connections.close_all()
 
     def _take_one(self, short: bool, others: bool = False) -> bool:
-        """Runs one task; whether there was one. ``others``: where there was, there may be one for another place."""
+        """Runs one task; whether there was one. ``others``: another place looks then, where more tasks waited."""
         try:
             lease = self._claim(short)
             if lease is None:
                 return False
-            if others:
+            if others and lease.others:
                 with self._lock:
                     self._let_look(short)
                     if self._short_left and not short:

@@ -20,6 +20,8 @@ from vetro.server.tasks.models import Event, Report, ReportPart, Task
 
 #: Kind and data of an event.
 NewEvent = tuple[str, Mapping[str, Any]]
+#: Kinds of notes that people read.
+KINDS = frozenset({"report", "log"})
 LEVELS = ("info", "warning", "error")
 _OF_LOG = {"warning": "warning", "error": "error", "critical": "error"}
 
@@ -49,22 +51,28 @@ def owner_of(task_id: str) -> Mapping[str, str]:
     return {"project_id": project, "environment_id": environment}
 
 
-def store(task_id: str, notes: Sequence[Note], owner: Mapping[str, str] | None = None) -> None:
+def store(
+    task_id: str,
+    notes: Sequence[Note],
+    owner: Mapping[str, str] | None = None,
+    events: list[NewEvent] | None = None,
+) -> None:
     """Stores the reports and log lines among the notes of a task, inside the caller's transaction. ``owner``: its
-    ``project_id`` and ``environment_id``, where they are known."""
+    ``project_id`` and ``environment_id``, where they are known. ``events``: as for `add`."""
     wholes: dict[str, str] = {}
-    rows = [_row(task_id, note, wholes) for note in notes if note.kind in ("report", "log")]
+    rows = [_row(task_id, note, wholes) for note in notes if note.kind in KINDS]
     if not rows:
         return
     _store(rows)
     # One that was stored before has its parts, and another id.
     for id in Report.objects.filter(id__in=list(wholes)).values_list("id", flat=True) if wholes else ():
         _store_parts(id, wholes[id])
+    made: list[NewEvent] = [("report", {"id": row.id, "kind": row.kind, "level": row.level}) for row in rows]
+    if events is not None:
+        events += made
+        return
     whose = owner or owner_of(task_id)
-    told = [json.dumps({"id": row.id, "kind": row.kind, "level": row.level}) for row in rows]
-    columns = ("task_id", "kind", "project_id", "environment_id", "data")
-    events = [(task_id, "report", whose["project_id"], whose["environment_id"], data) for data in told]
-    insert_rows(Event._meta.db_table, columns, events, now="at")
+    _insert_events(whose["project_id"], whose["environment_id"], task_id, made)
 
 
 def _store_parts(id: str, whole: str) -> None:
@@ -158,6 +166,10 @@ def tell(task: Task, before: Sequence[NewEvent] = (), data: Mapping[str, Any] | 
 
 
 def _tell(task: Task, events: Sequence[NewEvent]) -> None:
+    _insert_events(task.project_id, task.environment_id, task.id, events)
+
+
+def _insert_events(project_id: str, environment_id: str, task_id: str, events: Sequence[NewEvent]) -> None:
     columns = ("project_id", "environment_id", "task_id", "kind", "data")
-    rows = [(task.project_id, task.environment_id, task.id, kind, json.dumps(data)) for kind, data in events]
+    rows = [(project_id, environment_id, task_id, kind, json.dumps(data)) for kind, data in events]
     insert_rows(Event._meta.db_table, columns, rows, now="at")

@@ -17,9 +17,10 @@ from dataclasses import astuple
 from typing import Any
 
 from vetro.agent.errors import AgentError
-from vetro.clouds.interface import Owner
+from vetro.clouds.interface import CloudError, Owner
 from vetro.clouds.quotas import OF_CLOUD
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.clouds.stacks.settings import EXTENSIONS
 from vetro.engine.host.encryption import derived, key_in
 from vetro.engine.task.task import Budget
 from vetro.engine.task.task import Task as EngineTask
@@ -78,7 +79,7 @@ def make(
         on_class=on_class,
         power=power,
         seed=_plan_seed(model, packages, resolution) if kind == "plan" else task_id,
-        settings=engine_settings(config, about or task_id),
+        settings=engine_settings(config, about or task_id, None if environment is None else environment.cloud),
         configs=class_configs(config),
         budget=budget(config),
     ).as_json()
@@ -141,8 +142,8 @@ def budget(config: Config) -> Budget:
     )
 
 
-def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
-    """What packages of an environment see of the settings, by section.
+def engine_settings(config: Config, environment: str = "", cloud: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What packages of an environment see of the settings, by section; ``cloud``: its own (`Environment.cloud`).
 
     Where environments have logins of their own at the broker, these are not to be set: ``engine.settings`` says the
     rest.
@@ -164,9 +165,19 @@ def engine_settings(config: Config, environment: str = "") -> dict[str, Any]:
     return {
         "rabbitmq": told,
         "home_region": config["engine.home_region"],
-        "networking": {name: config[f"networking.{name}"] for name in names},
+        "networking": {name: config[f"networking.{name}"] for name in names} | _network_extensions(config, cloud),
         **own,
     }
+
+
+def _network_extensions(config: Config, cloud: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the network service offers, where that is ours and always the same: each deployment begins with this
+    question, and many ask for nothing else outside."""
+    try:
+        found = cloud_settings.kind(config, cloud)
+    except CloudError:  # the task says so, where it needs a cloud
+        return {}
+    return {"extensions": list(EXTENSIONS)} if isinstance(found, DriverKind) else {}
 
 
 def class_configs(config: Config) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from vetro.server.tasks.errors import BegunTooOften, InternalFailure
 from vetro.server.tasks.journal import DbJournal, with_journal, with_new_journal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
+from vetro.server.tasks.running import Batch, Ending
 from vetro.server.tasks.script_output import OutputLog
 from vetro.server.tasks.waits import WaitLog
 from vetro.yaql.errors import VetroError
@@ -76,25 +78,6 @@ def no_event(event: Mapping[str, Any]) -> None:
     """For tasks that nobody watches here."""
 
 
-class _Batch:
-    """Work of an app, as far as `TaskRunner` has to do with it: see `Worker`."""
-
-    def __init__(self, lost: Callable[[], bool]) -> None:
-        self.wake = threading.Event()
-        self._lost = lost
-        self._reason: str | None = None
-
-    def cancel(self, reason: str) -> None:
-        """It is to end at its next look."""
-        self._reason = self._reason or reason
-
-    def stopped(self) -> str | None:
-        """Why it is to end. Raises `LeaseLost`."""
-        if self._lost():
-            raise LeaseLost(Text("another worker has the task now"))
-        return self._reason
-
-
 class TaskRunner:
     """``hosts`` makes effects hosts out of their settings, by default those of this process; ``step`` is for tests
     (`vetro.engine.worker.worker`).
@@ -119,7 +102,7 @@ class TaskRunner:
         self._step = step
         self._events = events
         self._lock = threading.RLock()  # handlers of signals cancel, in the thread that runs
-        self._running: dict[Lease, Worker | _Batch] = {}
+        self._running: dict[Lease, Worker | Batch] = {}
         #: Since when each lease is known to be ours (`vetro.engine.host.heartbeat.moment`).
         self._held: dict[Lease, float] = {}
         self._lost: set[Lease] = set()
@@ -139,7 +122,7 @@ class TaskRunner:
     def batches(self) -> int:
         """How many of them are of kinds that take half of the places at most."""
         with self._lock:
-            return sum(isinstance(worker, _Batch) for worker in self._running.values())
+            return sum(isinstance(worker, Batch) for worker in self._running.values())
 
     def held(self) -> list[Lease]:
         """Leases of the tasks that are being worked on: what is to be renewed."""
@@ -220,11 +203,11 @@ class TaskRunner:
                 self._lost.discard(lease)
 
     def _run(self, lease: Lease) -> Outcome | None:
+        ending = Ending()
         try:
             try:
-                methods: list[Any] = []
-                outcome = self._outcome(lease, methods)
-                return self._finish(lease, outcome, methods)
+                outcome = self._outcome(lease, ending)
+                return self._finish(lease, outcome, ending)
             except KeysUnusable as error:
                 return self._unreadable(lease, error)
         except LeaseLost as error:
@@ -232,17 +215,22 @@ class TaskRunner:
         except DatabaseFailed as error:
             _log.error("task %s is given back, the database failed: %s", lease.task_id, error)
             self._give_back(lease)
+        finally:
+            ending.close()
         return None
 
-    def _finish(self, lease: Lease, outcome: Outcome, methods: list[Any]) -> Outcome:
+    def _finish(self, lease: Lease, outcome: Outcome, ending: Ending) -> Outcome:
         """Writes the end. What cannot be written is tried again a few times, as all that fails around a task."""
         try:
-            finish(lease.held, outcome, methods)
-            return outcome
+            finish(lease.held, outcome, ending.methods, ending.journal)
         except Exception as error:
             if _outage(error):
                 raise
             refused = error
+        else:
+            ending.stored()
+            return outcome
+        self._keep_journal(ending)
         task = Task.objects.get(id=lease.task_id)
         failed = self._internal_failure(task, DbJournal(task.id, lease.hold), lease, refused)
         try:
@@ -254,11 +242,20 @@ class TaskRunner:
             break_off(task.id, failed, lease.hold)
         return failed
 
-    def _outcome(self, lease: Lease, methods: list[Any]) -> Outcome:
+    def _keep_journal(self, ending: Ending) -> None:
+        """What the task did and said is kept, though nothing that follows from it can be written."""
+        try:
+            if ending.journal is not None:
+                ending.journal.commit()
+        except DatabaseFailed as error:
+            if _outage(error):
+                raise
+
+    def _outcome(self, lease: Lease, ending: Ending) -> Outcome:
         task = with_journal(lease.task_id)
         if task.kind == "plan" and task.attempts > 1:
             task = with_new_journal(task.id, lease.hold)  # what it recorded is gone with its worker's folder
-        journal = DbJournal(task.id, lease.hold, task)
+        journal = ending.journal = DbJournal(task.id, lease.hold, task)
         try:
             if task.attempts > MOST_CLAIMS:
                 return _failed(
@@ -267,7 +264,7 @@ class TaskRunner:
                 )
             if task.engine != engine_version():
                 self._adopt(task, lease)
-            outcome = self._perform(task, lease, journal, methods)
+            outcome = self._perform(task, lease, journal, ending)
             if task.kind == "destroy" and outcome.state == "done":
                 spec.forget_environment(self._config, task)
             return outcome
@@ -281,8 +278,6 @@ class TaskRunner:
             return _failed(journal, error)
         except Exception as error:
             return self._internal_failure(task, journal, lease, error)
-        finally:
-            journal.close()
 
     def _adopt(self, task: Task, lease: Lease) -> None:
         """Takes over a task that another version of the engine claimed first. Raises `OtherEngine` if it began it, and
@@ -305,7 +300,7 @@ class TaskRunner:
 
     def _work(self, task: Task, lease: Lease) -> Outcome:
         """Has an app do what it enqueued."""
-        batch = _Batch(lambda: lease in self._lost)
+        batch = Batch(lambda: lease in self._lost)
         if task.cancel:
             batch.cancel(task.cancel)
         with self._lock:
@@ -318,13 +313,13 @@ class TaskRunner:
         lease.hold()
         return outcome
 
-    def _perform(self, task: Task, lease: Lease, journal: DbJournal, methods: list[Any]) -> Outcome:
+    def _perform(self, task: Task, lease: Lease, journal: DbJournal, ending: Ending) -> Outcome:
         if task.kind in Task.BATCHES:
             return self._work(task, lease)
 
         def heard(event: Mapping[str, Any]) -> None:
             if event["event"] == "spans" and isinstance(event["spans"], list):
-                methods.extend(event["spans"][:MOST_SPANS])
+                ending.methods.extend(event["spans"][:MOST_SPANS])
             elif event["event"] == "progress" and "report" in event:
                 output.report(event["key"], event["report"])  # told again when the task is begun again
             elif event["event"] == "progress" and "output" in event:
@@ -357,7 +352,10 @@ class TaskRunner:
                 step=self._step,
                 spans=traces.enabled(),
                 reports=False,  # people read them in rows of their own
+                host_first=task.kind == "plan",
+                leaves_end=True,
             )
+            ending.stored = worker.end_is_stored
             if task.cancel:
                 worker.cancel(task.cancel)
             with self._lock:
@@ -377,17 +375,11 @@ class TaskRunner:
     def _host(self, task: Task, lease: Lease) -> Iterator[tuple[HostPort, str]]:
         """The host of a task, and the folder in which a plan is recorded."""
         if task.kind != "plan":
-            config = spec.host_config(self._config, task)
-            if self.heartbeat_folder is not None:
-                config["heartbeat"] = {
-                    "path": str(self._begin_heartbeat(lease, self.heartbeat_folder)),
-                    "seconds": lease.seconds,
-                }
-            host = self._hosts(config)
+            late = effect_hosts.LateHost(partial(self._made_host, task, lease))
             try:
-                yield host, ""
+                yield late, ""
             finally:
-                host.stop()
+                late.stop()
                 self._end_heartbeat(lease)
             return
         from vetro.server.tasks.plan import host_config, scratch
@@ -398,6 +390,13 @@ class TaskRunner:
                 yield host, folder
             finally:
                 host.stop()
+
+    def _made_host(self, task: Task, lease: Lease) -> HostPort:
+        config = spec.host_config(self._config, task)
+        if self.heartbeat_folder is not None:
+            path = self._begin_heartbeat(lease, self.heartbeat_folder)
+            config["heartbeat"] = {"path": str(path), "seconds": lease.seconds}
+        return self._hosts(config)
 
     def _internal_failure(self, task: Task, journal: DbJournal, lease: Lease, error: Exception) -> Outcome:
         """Something around the task failed: it is given back, or, after some times, ended."""
