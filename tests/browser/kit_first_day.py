@@ -68,7 +68,7 @@ def deploy_database(tab: Counted) -> None:
         tab.press("button", "Go on to the form")
     with step(page, "its form"):
         typed(page, page.get_by_role("textbox", name="Token", exact=True), _TOKEN)
-        typed(page, page.get_by_role("textbox", name="Confirm password", exact=True), _TOKEN)
+        typed(page, page.get_by_role("textbox", name="Token a second time", exact=True), _TOKEN)
         tab.press("button", "Next")
         image = page.get_by_label("Image")
         expect(image).to_be_visible()

@@ -101,7 +101,7 @@ def fill_in(page: Any) -> None:
         click(page, "button", "New Small Database")
     with step(page, "wizard of the database"):
         typed(page, page.get_by_role("textbox", name="Token", exact=True), _TOKEN)
-        typed(page, page.get_by_role("textbox", name="Confirm password", exact=True), _TOKEN)
+        typed(page, page.get_by_role("textbox", name="Token a second time", exact=True), _TOKEN)
         click(page, "button", "Next")
         page.get_by_label("Image").select_option(label="Debian 12")
         expect(page.locator("#kept")).to_have_text("Saved")

@@ -126,7 +126,7 @@ def test_an_application_is_tried_out_without_an_environment(service: Any, page_f
     page.get_by_role("button", name="Try it Small Database").click()
     expect(page.locator("[data-tried]")).to_contain_text("no environment is made")
     page.get_by_role("textbox", name="Token", exact=True).fill("token-of-a-trial")
-    page.get_by_role("textbox", name="Confirm password", exact=True).fill("token-of-a-trial")
+    page.get_by_role("textbox", name="Token a second time", exact=True).fill("token-of-a-trial")
     page.get_by_role("button", name="Next", exact=True).last.click()
     page.get_by_label("Image").select_option(label="Debian 12")
     expect(page.locator("#kept")).to_have_text("Kept while you try")

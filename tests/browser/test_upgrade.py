@@ -88,8 +88,8 @@ def test_one_new_question_is_answered_and_deployed_with_three_clicks(service: An
     page.keyboard.type("fast")
     # Two: its plan. Three: it is deployed.
     page.get_by_role("button", name="Plan the upgrade").click()
-    expect(page.get_by_text("1.0.0@com.example.Ferry").first).to_be_visible(timeout=LONG)
-    page.get_by_role("button", name="Deploy this").click()
+    expect(page.locator("dl.properties dt", has_text="version").first).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name="Deploy without way back").click()
     expect(page.locator("#live h2 + .state")).to_have_text("done", timeout=LONG)
     session = service.api("ann", "POST", f"/v2/environments/{made}/sessions")["id"]
     (now,) = service.api("ann", "GET", f"/v2/sessions/{session}/model")["services"]

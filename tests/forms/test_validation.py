@@ -91,6 +91,7 @@ def test_the_header_of_an_object_is_no_answer() -> None:
         ("string", {"minLength": 2}, "", "Use at least 2 characters."),
         ("string", {"minLength": 1}, "", "Enter a value."),
         ("list", {"maxItems": 1}, [1, 2], "Use at most 1 item."),
+        ("list", {"minItems": 1}, [], "Add at least one."),
         ("map", {"minProperties": 3}, {}, "Use at least 3 entries."),
         ("integer", {"exclusiveMinimum": 3}, 3, "This must be more than 3."),
     ],
@@ -99,6 +100,20 @@ def test_texts(kind: Any, limits: dict[str, int], value: Any, text: str) -> None
     field = Field("a", kind, "A", constraints=limits, items=Field("", "json", "", nullable=True))
     assert [p.message for p in problems(field, value)] == [text]
     assert limits_in_words(limits) == [text]
+
+
+def test_what_is_missing_is_entered_added_or_chosen() -> None:
+    """A list is nothing that one enters."""
+    text = Field("", "string", "")
+    missing = {
+        "Enter a value.": Field("a", "string", "A", required=True),
+        "Add at least one.": Field("a", "list", "A", required=True, items=text),
+        "Add at least one entry.": Field("a", "map", "A", required=True, items=text),
+        "Choose one.": Field("a", "choice", "A", required=True, choices=(Choice(1, "1"),)),
+        "Choose one, or make a new one.": Field("a", "reference", "A", required=True, picker=Picker("t.A")),
+    }
+    for said, field in missing.items():
+        assert [p.message for p in problems(field, ABSENT)] == [said]
 
 
 def test_texts_of_types_and_choices() -> None:

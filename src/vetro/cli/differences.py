@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vetro.cli import output as out
-from vetro.model.differences import contains_only
+from vetro.model.differences import contains_only, in_words
 from vetro.model.header import class_name, label_of_type
 
 _MARKS = {
@@ -48,7 +48,7 @@ def _change_lines(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield _line(str(item["what"]), f"{item['name'] or label_of_type(item['type'])}  ({kind})")
         if item["what"] in ("created", "destroyed"):
             continue
-        for prop in properties:
+        for prop in map(in_words, properties):
             old = "not set" if prop["added"] else _short(prop["old"])
             new = "not set" if prop["removed"] else _short(prop["new"])
             yield f"    {prop['name']}: {old} -> {new}"

@@ -34,6 +34,13 @@ _TYPE_NAMES: Final = {
     "array": Text("a list"),
     "object": Text("a group of values"),
 }
+#: What is missing -> what to do; `message_of` has the words for the rest.
+_NOTHING_THERE: Final = {
+    "array": Text("Add at least one."),
+    "object": Text("Add at least one entry."),
+    "choice": Text("Choose one."),
+    "reference": Text("Choose one, or make a new one."),
+}
 #: JSON type -> what there is one of, and several.
 _UNITS: Final = {
     "string": (Text("character"), Text("characters")),
@@ -66,7 +73,7 @@ def evaluate(
     if not _fits(schema, value, kind):
         # Null where a value must be is "nothing entered", not a wrong one.
         code = "required" if value is None else "type"
-        yield flaw(path, message_of({"code": code, "types": _types(schema)}), code)
+        yield flaw(path, message_of({"code": code, "types": _types(schema)}, wanted(schema)), code)
         return
     yield from _own(schema, value, kind, path, messages)
     if "anyOf" in schema:
@@ -158,7 +165,7 @@ def _entries(schema: Schema, values: Mapping[str, Any], path: str) -> Iterator[D
         if value is not ABSENT:
             yield from evaluate(part, value, path + pointer(name))
         elif name in required:
-            yield flaw(path + pointer(name), message_of({"code": "required"}), "required")
+            yield flaw(path + pointer(name), message_of({"code": "required"}, wanted(part)), "required")
     others = schema.get("additionalProperties", True)
     for key, value in values.items():
         if key in own:
@@ -169,9 +176,20 @@ def _entries(schema: Schema, values: Mapping[str, Any], path: str) -> Iterator[D
         yield from evaluate(others, value, here)
 
 
+def wanted(schema: Schema | bool) -> str:
+    """What a schema wants, for what is said where nothing is: ``choice``, ``reference``, or a JSON type."""
+    if isinstance(schema, bool):
+        return "string"
+    if "enum" in schema:
+        return "choice"
+    if "muranoType" in schema:
+        return "reference"
+    return next((kind for kind in _types(schema) if kind in _NOTHING_THERE), "string")
+
+
 def message_of(rule: Mapping[str, Any], kind: str = "string") -> str:
     """What is said of a rule that does not hold where the package has no text of its own; ``kind`` is the JSON type of
-    the value.
+    the value, or what `wanted` says.
     """
     code, limit = str(rule["code"]), rule.get("limit")
     if code in ("min_length", "max_length"):
@@ -187,7 +205,7 @@ def message_of(rule: Mapping[str, Any], kind: str = "string") -> str:
             else Text("Choose one of the offered values.")
         )
     return {
-        "required": Text("Enter a value."),
+        "required": _NOTHING_THERE.get(kind, Text("Enter a value.")),
         "minimum": Text("This must be {limit} or more.", limit=limit),
         "maximum": Text("This must be {limit} or less.", limit=limit),
         "exclusive_minimum": Text("This must be more than {limit}.", limit=limit),
@@ -208,6 +226,8 @@ def _either(names: Sequence[Text]) -> Text:
 def _length(code: str, limit: int, kind: str) -> str:
     if code == "min_length" and limit == 1 and kind == "string":
         return Text("Enter a value.")
+    if code == "min_length" and limit == 1 and kind in _UNITS:
+        return _NOTHING_THERE[kind]
     one, several = _UNITS.get(kind, _UNITS["string"])
     unit = one if limit == 1 else several
     return (

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from vetro.model.header import class_name, class_of, id_of, name_of, type_of
+from vetro.diagnostics import Text
+from vetro.model.header import class_name, class_of, id_of, name_of, parse_type_text, type_of
 from vetro.model.paths import ABSENT
 from vetro.model.secrets import Secret, masked
 from vetro.model.tree import Place, walk
@@ -100,6 +101,22 @@ def tidied(items: list[Difference]) -> list[Difference]:
 def _versioned(told: Property) -> bool:
     """Whether a class only got the version that it was deployed with."""
     return told.name == "?/type" and told.old == class_name(told.new)
+
+
+def in_words(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A property (of `Difference.as_json`) as people read it: what a header says is called what it is."""
+    if told["name"] == "?/name":
+        return {**told, "name": Text("name")}
+    if told["name"] != "?/type":
+        return dict(told)
+    old, new = parse_type_text(str(told["old"])), parse_type_text(str(told["new"]))
+    if old.name == new.name and old.version != new.version:
+        return {**told, "name": Text("version"), "old": old.version, "new": new.version,
+                "added": old.version is None, "removed": new.version is None}  # fmt: skip
+    if old.name == new.name:
+        return {**told, "name": Text("package"), "old": old.package, "new": new.package}
+    shown = [f"{one.name} {one.version}" if one.version else one.name for one in (old, new)]
+    return {**told, "name": Text("class"), "old": shown[0], "new": shown[1]}
 
 
 def contains_only(old: Any, new: Any) -> bool:

@@ -88,6 +88,8 @@ class NoFunctionRegistered(UnresolvedCall):
         OLD + "FunctionResolutionError",
         OLD + "YaqlException",
     )
+    #: The name behind the dot, where an attribute was read and no function was called.
+    attribute: str | None = None
 
 
 class NoMethodRegistered(UnresolvedCall):

@@ -43,7 +43,7 @@ def test_values(text: str, found: Any) -> None:
     ("text", "message", "hint"),
     [
         ("foo-bar", "'foo-bar' cannot be evaluated: No function", "quote it if it is text"),
-        ("$.x.y", "#property#y", "what is left of the dot is null"),
+        ("$.x.y", '".y" is read of null', "what is left of the dot is null"),
         ("getDict($)", 'Unknown function "getDict"', None),
         ("1 / 0", "zero", "quote"),
         ("{[1]: 2}", "cannot be a key", None),

@@ -202,3 +202,22 @@ def test_what_is_revealed_later_keeps_its_initial_value() -> None:
     assert hides.outcome == "next", hides.problems
     back = form_session.evaluate(form_session.back(hides.work, 0), {"title": "x", "notify": True})
     assert shows(back) == [(True, "c@example.com"), (True, 5)]
+
+
+def test_what_is_no_password_is_not_called_one() -> None:
+    form_session = make("""\
+Version: 2.4
+Application:
+  ?: {type: t.Shop}
+Forms:
+  - one:
+      fields:
+        - {name: token, type: password, label: Token}
+        - {name: pw, type: password, label: Admin password}
+""")
+    work = form_session.begin()
+    shown = list(fields(form_session, work).values())
+    assert [field.label for field in shown] == ["Token", "Token a second time", "Admin password", "Confirm password"]
+    assert [field.help for field in shown[1::2]] == ["The same again, against typing mistakes", "Retype your password"]
+    turn = form_session.submit(work, {"token": "Passw0rd!", "pw": "Passw0rd!"})
+    assert [problem.message for problem in turn.problems] == ["Enter it a second time.", "Please confirm your password"]

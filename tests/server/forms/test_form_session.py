@@ -286,6 +286,11 @@ def test_actions_are_called_with_their_arguments(
     assert [app["opened"] for app in applications(ann, environment, None)] == [101]
     with pytest.raises(NotFound, match="no action"):
         form_session.begin(me, environment_id=environment, action=f"{made.object_id}_burn")
+    # What is offered can be called: a model builder fills in a form, and is no action.
+    offered = ann.get(f"/v2/environments/{environment}/actions").json()["items"]
+    assert {action["name"] for action in offered} == {"add", "deploy", "rename"}
+    for action in offered:
+        form_session.begin(me, environment_id=environment, action=action["id"])
     static = form_session.begin(me, class_name="test.Shop", method="add")
     counted = fill(ann, static.id, {"a": 2})
     assert drain() == 1 and Task.objects.get(id=counted.task_id).result == 3

@@ -27,7 +27,7 @@ from vetro.server.tasks.claim import Lease, claim
 from vetro.server.tasks.completion import finish
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Task
-from vetro.server.web.environment_page import tidied
+from vetro.server.web.environment_page import shown_change, tidied
 from vetro.server.web.views.environments.layout import HEIGHT, WIDTH, placed
 
 
@@ -81,6 +81,20 @@ def test_what_is_left_of_a_moved_object_is_the_move() -> None:
     assert (item.what, item.properties) == ("moved", ())
     assert tidied([changed(Property("?/type", "a.B", "a.B/1.0.0@a"))]) == []
     assert tidied([changed(Property("?/type", "a.B/1.0.0@a", "a.B/2.0.0@a"))]) != []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("a.B/1.0.0@a", "a.B/2.0.0@a", ("version", "1.0.0", "2.0.0")),
+        ("a.B/1.0.0@a", "a.C/2.0.0@a", ("class", "a.B 1.0.0", "a.C 2.0.0")),
+        ("a.B", "a.C", ("class", "a.B", "a.C")),
+    ],
+)
+def test_what_an_object_is_is_told_in_words(old: str, new: str, said: tuple[str, str, str]) -> None:
+    """Who goes back read ``?/type: "a.B/2.0.0@a" -> "a.B/1.0.0@a"``."""
+    (shown,) = shown_change(changed(Property("?/type", old, new)).as_json(), {})["properties"]
+    assert (shown["name"], shown["old_text"], shown["new_text"]) == said
 
 
 def test_a_person_decides_on_the_page(ann: Any, browser: Callable[[Any], Client]) -> None:

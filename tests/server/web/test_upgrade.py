@@ -30,6 +30,12 @@ def at(shop: Garden, rest: str = "?to=test.shop%3D2.0.0") -> str:
     return f"/app/environments/{shop.id}/upgrade{rest}"
 
 
+def primary(client: Client, address: str) -> list[str]:
+    """The buttons of a page that stand out."""
+    found = re.findall(r'<button class="btn btn-primary"[^>]*>(.*?)</button>', client.get(address).content.decode())
+    return [re.sub(r"<[^>]+>", "", text).strip() for text in found]
+
+
 def sessions_of(shop: Garden) -> list[Session]:
     return list(Session.objects.filter(environment_id=shop.id, state=Session.OPENED).exclude(draft=None))
 
@@ -58,7 +64,7 @@ def test_the_draft_of_the_page_is_that_of_the_api(shop: Garden, ann: Any, browse
     data = {**page.inputs(), "do": "next", "drop": "s.motd"}
     place = next(name for name in data if name.endswith(".s/mode"))
     done = followed(client, client.post(at(shop, ""), {**data, place: "fast"}), "")
-    assert done.url.endswith("/changes") and "2.0.0@test.shop" in done.text
+    assert done.url.endswith("/changes") and "version 1.0.0" in done.text and "?/type" not in done.text
     (mine,) = sessions_of(shop)
     made, _ = upgrades.draft(ann.caller, shop.id, ready(to={"test.shop": "2.0.0"}))
     theirs = Session.objects.get(id=made.id)
@@ -246,6 +252,12 @@ def test_a_draft_is_deployed_with_a_way_back_that_stays_open(shop: Garden, ann: 
     made, _ = upgrades.draft(ann.caller, shop.id, ready(to={"test.shop": "2.0.0"}))
     text = opened(client, f"{here}/changes").text
     assert "Way back" in text and "Upgrade with way back" in text
+    # One button is the first: three stood side by side.
+    assert primary(client, f"{here}/changes") == ["Upgrade with way back"]
+    planned = client.post(f"{here}/plan")["Location"]
+    shop.drain()
+    assert primary(client, planned) == ["Upgrade with way back"]
+    assert "Deploy without way back" in opened(client, planned).text
     answer = client.post(f"{here}/deploy", {"draft": made.id, "guard": "1", "hold": "3600"})
     update = answer["Location"]
     settled(shop)

@@ -232,11 +232,13 @@ def test_attributes(cx: CodeContext, old: CodeContext) -> None:
     assert op.attribute(cx, DAY, "hours") == 24.0
 
 
-@pytest.mark.parametrize("value", [None, 1, "s"])
-def test_values_without_attributes(cx: CodeContext, value: Any) -> None:
+@pytest.mark.parametrize(("value", "kind"), [(None, "null"), (1, "int"), ("s", "str")])
+def test_values_without_attributes(cx: CodeContext, value: Any, kind: str) -> None:
+    """The message is the headline of a page: it says nothing of how the language finds properties."""
     with pytest.raises(NoFunctionRegistered) as caught:
         op.attribute(cx, value, "a")
-    assert caught.value.message == 'Unknown function "#property#a"'
+    assert caught.value.message == f'".a" is read of {kind}, which has nothing of that name'
+    assert (caught.value.hint is not None) == (value is None)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def _hint(expression: Expression, error: BaseException) -> str | None:
         return Text("forms may use {items:,} items, {size:,} bytes and a second or two", items=items, size=size)
     if not expression.uses_data and "(" not in expression.text:
         return Text("quote it if it is text")
-    if "#property#" in str(error):
+    if getattr(error, "attribute", None) is not None:
         return Text(
             "what is left of the dot is null: the form has not been filled in yet, or there is none of that name"
         )

@@ -4,12 +4,13 @@ what is asked of a task process."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vetro.diagnostics import Diagnostic, Text, decode_messages, encode_messages
 from vetro.forms.author_texts import translated_form, translated_problems
 from vetro.forms.dynamic.definition import BUILT_IN_FORM
-from vetro.forms.model import Form, flaw, flaw_json
+from vetro.forms.model import Field, Form, Page, flaw, flaw_json
 from vetro.forms.placement import problems_in, with_problems
 from vetro.forms.plainform import form_of
 from vetro.forms.sessions.base import Answers, FormFailed, FormSession, Turn, Work
@@ -184,7 +185,7 @@ class DefinitionFormSession(FormSession):
         return work
 
     def _form_of(self, found: Mapping[str, Any]) -> Form:
-        return translated_form(form_of(found), self._texts)
+        return _with_confirmations(translated_form(form_of(found), self._texts))
 
     def _question(self, do: str, **more: Any) -> Any:
         found = self._ask({"do": do, "about": self._about, **more})
@@ -193,6 +194,41 @@ class DefinitionFormSession(FormSession):
             failed = decode_messages(failed)
             raise FormFailed(failed["civil"], failed)
         return found
+
+
+def _with_confirmations(form: Form) -> Form:
+    """With right words where what is typed a second time is no password: to definitions every secret is one."""
+    return replace(form, pages=tuple(_page_with_confirmations(page) for page in form.pages))
+
+
+def _page_with_confirmations(page: Page) -> Page:
+    called = {
+        field.name: field.label
+        for section in page.sections
+        for field in section.fields
+        if field.secret and "password" not in field.label.casefold()
+    }
+    if not any(field.confirms in called for section in page.sections for field in section.fields):
+        return page
+    sections = tuple(
+        replace(section, fields=tuple(_confirmation(field, called.get(field.confirms)) for field in section.fields))
+        for section in page.sections
+    )
+    return replace(page, sections=sections)
+
+
+def _confirmation(field: Field, label: str | None) -> Field:
+    if label is None:
+        return field
+    required = Text("Enter it a second time.")
+    was = field.messages.get("required")
+    return replace(
+        field,
+        label=Text("{label} a second time", label=label),
+        help=Text("The same again, against typing mistakes"),
+        messages={**field.messages, "required": required},
+        problems=tuple(replace(one, message=required) if one.message == was else one for one in field.problems),
+    )
 
 
 def _aside(work: Work, page: int) -> dict[str, Any]:

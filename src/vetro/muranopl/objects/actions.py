@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vetro.muranopl.declarations.tree import MethodUsage
+from vetro.muranopl.schema import MODEL_BUILDER
 from vetro.muranopl.types.meta import meta_values
 
 if TYPE_CHECKING:
@@ -34,6 +36,27 @@ def class_actions(session: Runtime, type_: LinkedClass) -> tuple[tuple[str, dict
                     row[key] = values["text"]
             found[name] = row
     return tuple(found.items())
+
+
+def model_builders(type_: LinkedClass) -> frozenset[str]:
+    """Names of the methods of a class that fill in its form, and are no actions that anybody calls for themselves.
+
+    Murano has them among the ``_actions`` of a header, so they stay there. Declarations are only read.
+    """
+    found: dict[str, bool] = {}
+    for ancestor in type_.ancestors:
+        for name, method in ancestor.own_methods.items():
+            if method.decl is not None and method.public:
+                found.setdefault(name, method.decl.usage is MethodUsage.STATIC and _builds(ancestor, method.decl))
+    return frozenset(name for name, builds in found.items() if builds)
+
+
+def _builds(declaring: LinkedClass, decl: Any) -> bool:
+    for meta in decl.meta:
+        if declaring.decl.namespaces.resolve(meta.name) == MODEL_BUILDER:
+            given = meta.properties.get("enabled", True)
+            return getattr(given, "value", given) is not False
+    return False
 
 
 def object_actions(obj: MuranoObject, rows: tuple[tuple[str, dict[str, Any]], ...]) -> dict[str, Any]:

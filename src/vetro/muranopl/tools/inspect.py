@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vetro.model.header import parse_type_text
 from vetro.muranopl.contracts.model import object_calls
 from vetro.muranopl.declarations.tree import NO_DEFAULT, MethodDecl
+from vetro.muranopl.objects.actions import model_builders
 from vetro.muranopl.secrecy import secret_arguments, secret_properties
 
 if TYPE_CHECKING:
@@ -121,6 +122,15 @@ def secret_names(engine: Engine, type_text: str, method: str = "") -> frozenset[
             return secret_arguments(type_, method) if method else secret_properties(type_)
 
         return session.run(find)
+    finally:
+        session.close()
+
+
+def builder_names(engine: Engine, type_text: str) -> frozenset[str]:
+    """Names of the model builders of a class. Raises `VetroError` where there is no such class."""
+    session = engine.session()
+    try:
+        return session.run(lambda: model_builders(class_of_header(session, type_text)))
     finally:
         session.close()
 

@@ -1,4 +1,7 @@
-"""The actions that the objects of an environment offer, as its last deployment wrote them into the model."""
+"""The actions that the objects of an environment offer, as its last deployment wrote them into the model.
+
+Model builders are among them there, as Murano has it; here they are not: they fill in a form, and do nothing else.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from vetro.packages.texts import Translations, authored
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.package_texts import together
+from vetro.server.catalog.secret_names import builders_of
 from vetro.server.environments import queries
 from vetro.server.environments.models import EnvironmentPackage
 
@@ -18,17 +22,22 @@ from vetro.server.environments.models import EnvironmentPackage
 def actions(caller: Caller, environment_id: str) -> list[dict[str, Any]]:
     """[{id, name, title, description, help, enabled, object_id, object_name, class, version, package}], as modelled."""
     found = queries.get(caller, environment_id, model=True)
-    offered = []
+    offered: list[dict[str, Any]] = []
+    builders = None
     words = _Words(environment_id)
     for obj in objects((found.model or {}).get("Objects")):
         header = obj["?"]
         known = header.get("_actions")
         if not isinstance(known, dict):
             continue
+        if builders is None:
+            digests = EnvironmentPackage.objects.filter(environment_id=environment_id).values_list("digest", flat=True)
+            builders = builders_of(digests)
+        left_out = builders(type_of(obj))
         class_name, version, package = parse_type_text(type_of(obj))
         texts = words.of(package, version)
         for id, action in known.items():
-            if isinstance(action, dict):
+            if isinstance(action, dict) and action.get("name") not in left_out:
                 offered.append(
                     {
                         "id": id,

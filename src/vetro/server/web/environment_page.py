@@ -14,7 +14,7 @@ from typing import Any
 
 from vetro.clouds.errors import CloudError
 from vetro.model.copies import Classes
-from vetro.model.differences import Difference, Property, diff, tidied
+from vetro.model.differences import Difference, Property, diff, in_words, tidied
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, id_of, label_of, label_of_type, type_of
 from vetro.model.secrets import SecretNames
@@ -204,6 +204,18 @@ class EnvironmentPage:
         """Its state, for the filter `badge`."""
         return states_of([self.found])[self.id]
 
+    def ways(self, wanted: bool = True) -> dict[str, Any]:
+        """What templates need to offer one way to deploy the draft before the others: an upgrade with its way back.
+        ``wanted``: whether a way back is to be offered here."""
+        back = self.way_back() if wanted else None
+        able = back is not None and back.able
+        upgrades = self.session is not None and bool(self.session.upgrade)
+        return {
+            "way_back": back,
+            "guard_first": able and (upgrades or (back is not None and back.required)),
+            "guard_only": able and back is not None and back.required,
+        }
+
     def shell(self, tab: str, **more: Any) -> dict[str, Any]:
         """What the templates of all these pages need, and ``more``."""
         return {
@@ -253,7 +265,8 @@ def shown_change(item: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
     return {
         **item,
         "properties": [
-            _shown_property(told, _text(told["old"], labels), _text(told["new"], labels)) for told in item["properties"]
+            _shown_property(told, _text(told["old"], labels), _text(told["new"], labels))
+            for told in map(in_words, item["properties"])
         ],
         "colour": colour,
         "icon": icon,

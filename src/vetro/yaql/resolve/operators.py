@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from sys import getsizeof
 from typing import Any, NoReturn
 
+from vetro.diagnostics import Text
 from vetro.yaql.context import CodeContext
 from vetro.yaql.errors import LimitExceeded, NoFunctionRegistered, NoMatchingFunction
 from vetro.yaql.types import RegexBase, describe
@@ -382,12 +383,22 @@ def attribute(cx: CodeContext, receiver: Any, name: str) -> Any:
     return _property(cx, receiver, name)
 
 
+def no_attribute(receiver: Any, name: str) -> NoFunctionRegistered:
+    """The error of ``receiver.name`` where there is nothing of that name (YAQL.md 2.3)."""
+    kind = describe(receiver)
+    error = NoFunctionRegistered(
+        Text('".{name}" is read of {kind}, which has nothing of that name', name=name, kind=kind)
+    )
+    if receiver is None:
+        error.hint = Text("what stands before the dot was not set, or nothing of that name was found; ?. allows it")
+    error.attribute = name
+    return error
+
+
 def _property(cx: CodeContext, receiver: Any, name: str) -> Any:
     from vetro.yaql.resolve.overloads import call_function  # resolution stands above the operators
 
     full = "#property#" + name
     if not cx.dialect.table.has(full, "F"):
-        error = NoFunctionRegistered(f'Unknown function "{full}"')
-        error.hint = f"{describe(receiver)} has no attribute {name}"
-        raise error
+        raise no_attribute(receiver, name)
     return call_function(cx, cx.dialect.table, full, (receiver,))

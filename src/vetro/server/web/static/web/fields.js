@@ -48,7 +48,7 @@ function wrong(input) {
     const first = [...form.elements].find((other) => other.name?.endsWith(`.${data.vConfirms}`) && other.type !== "hidden");
     if (first && first.value !== text) return words(schema, { code: "confirms" });
   }
-  if (text === "") return input.required ? words(schema, { code: "required" }) : "";
+  if (text === "") return input.required ? (schema.messages?.required ?? TEXTS[input.tagName === "SELECT" ? "choose" : "required"]) : "";
   const problem = problemOf(schema, text);
   return problem ? words(schema, problem) : "";
 }

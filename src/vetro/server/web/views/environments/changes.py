@@ -29,8 +29,8 @@ def show(request: HttpRequest, caller: Caller, environment: str) -> HttpResponse
         changes=shown_changes(env_page.changes, env_page.labels()),
         others=drafts.of_others(caller, env_page.found),
         old=[_old(env_page, row) for row in drafts.outdated(caller, env_page.found)],
-        way_back=env_page.way_back(),
         watched=True,
+        **env_page.ways(),
     )
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/changes_part.html" if part else "environments/changes.html", context)

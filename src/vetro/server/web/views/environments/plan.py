@@ -49,7 +49,8 @@ def show(request: HttpRequest, caller: Caller, environment: str, task: str) -> H
         plan=shown_plan(env_page, plan) if plan is not None else None,
         current=not env_page.found.busy and row.session_id == draft and (repair or _unchanged(env_page, row)),
     )
-    context["way_back"] = env_page.way_back() if plan is not None and context["current"] and not repair else None
+    # Its own buttons stand below, so the head has none of them.
+    context |= {"planned": not repair, **env_page.ways(plan is not None and context["current"] and not repair)}
     part = request.headers.get("HX-Target") == "live"
     return render(request, "environments/plan_part.html" if part else "environments/plan.html", context)
 

@@ -25,6 +25,7 @@ def script_texts(*, tried: bool = False) -> dict[str, str]:
     """What `fields.js` says; ``{limit}`` stands for a number. ``tried``: of a form that is only tried out."""
     return {
         "required": _("Enter a value."),
+        "choose": _("Choose one."),
         "integer": _("Enter a whole number."),
         "number": _("Enter a number."),
         "minimum": _("Enter {limit} or more."),
