@@ -49,7 +49,7 @@ def test_an_update_is_taken_back_by_a_press_after_its_plan_was_read(service: Any
 
     # What it does is there before the button is pressed.
     plan = page.get_by_role("region", name="What taking it back does")
-    expect(plan.get_by_text("1.0.0@com.example.Barge").first).to_be_visible()
+    expect(plan.locator("dl.properties dt", has_text="version").first).to_be_visible()
     expect(plan.get_by_text("quay").first).to_be_visible()
     expect(plan.get_by_text("States that go: 2.")).to_be_visible()
     assert not examined(page, "undo")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vetro.diagnostics import Text
+from vetro.engine.models.usual_values import FLAVOR, flavor
 from vetro.forms.model import Choice, Field
 from vetro.yaql.errors import VetroError
 
@@ -78,6 +79,14 @@ class CloudChoices:
             initial=usual if field.initial is None else field.initial,
             help=_joined(field.help, help_),
         )
+
+    def flavor(self, wanted: str = FLAVOR) -> str | None:
+        """The flavor for a server that is to be as large as ``wanted``; None where the cloud does not tell."""
+        try:
+            rows = self._read(LISTS["flavor"])
+        except VetroError:
+            return None
+        return flavor(rows, wanted) if rows else None
 
     def _choices(self, widget: str) -> tuple[tuple[Choice, ...], str, str, Any]:
         """Choices, what is to be said of them, why there are none, and which one a new form begins with."""

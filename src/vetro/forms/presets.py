@@ -10,18 +10,21 @@ from typing import Any
 
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.fill import class_in
-from vetro.forms.model import Picker, Preset
+from vetro.forms.model import Field, Picker, Preset
 from vetro.forms.values import equivalent
 from vetro.model.header import class_of, header_of
 from vetro.model.paths import ABSENT
 
 
 class Presets:
-    """The presets of one class."""
+    """The presets of one class. ``flavor``: which flavor of the cloud is as large as one that a preset names."""
 
-    def __init__(self, describer: Describer, described: DescribedClass) -> None:
+    def __init__(
+        self, describer: Describer, described: DescribedClass, flavor: Callable[[str], str | None] | None = None
+    ) -> None:
         self._describer = describer
         self._described = described
+        self._flavor = flavor
 
     @property
     def offered(self) -> Sequence[Preset]:
@@ -57,9 +60,15 @@ class Presets:
                 inner = class_in(self._describer, held, field.picker) if isinstance(held, Mapping) else None
                 if inner is None or _other_class(held, one) or not self._has(inner, held, _answers(one)):
                     return False
-            elif not equivalent(held, one):
+            elif not equivalent(held, self._of_cloud(field, one)):
                 return False
         return True
+
+    def _of_cloud(self, field: Field, one: Any) -> Any:
+        """A value of a preset as it is in this cloud, which may call its sizes otherwise."""
+        if field.widget != "flavor" or self._flavor is None or not isinstance(one, str):
+            return one
+        return self._flavor(one) or one
 
     def _with(
         self,
@@ -80,7 +89,7 @@ class Presets:
                 if found is not ABSENT:
                     made[name] = found
             else:
-                made[name] = one
+                made[name] = self._of_cloud(field, one)
         return made
 
     def _object(

@@ -51,7 +51,7 @@ def test_a_new_object_gets_its_id_and_goes_through_the_checks() -> None:
 
     form_session = make(check=check)
     work = form_session.begin()
-    assert work["value"] == {"?": {"type": "t.Shop/1.2.0@t", "id": "n0"}}
+    assert work["value"] == {"?": {"type": "t.Shop/1.2.0@t", "id": "n0"}, "name": "shop"}
     turn = form_session.submit(work, {"name": "4"})
     assert (turn.outcome, {p.place for p in turn.problems}) == ("invalid", {"/name", "/host"}) and not asked
     assert [p.message for p in fields(form_session, turn.work)["name"].problems] == ["letters and blanks only"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.server.catalog.archives import archive
 from vetro.server.catalog import service
 from vetro.server.environments import drafts, sessions
-from vetro.server.forms import form_session
+from vetro.server.environments.models import Environment
+from vetro.server.forms import cloud_lists, form_session
 
 APP = """
 Namespaces: {=: a, std: io.murano}
@@ -27,6 +30,30 @@ CLASSES = {
     "a.Shelf": "Namespaces: {=: a}\nName: Shelf\nExtends: Store\n",
 }
 
+
+POOL = """
+Namespaces: {=: c, std: io.murano, res: io.murano.resources, v: io.vetro.forms}
+Name: Pool
+Extends: std:Application
+Meta:
+  - v:Preset:
+      name: small
+      title: Small
+      values: {server: {'?': {type: io.murano.resources.LinuxMuranoInstance}, flavor: m1.small}}
+  - v:Preset:
+      name: large
+      title: Large
+      values: {server: {'?': {type: io.murano.resources.LinuxMuranoInstance}, flavor: m1.large}}
+Properties:
+  name: {Contract: $.string().notNull()}
+  server: {Contract: $.class(res:LinuxMuranoInstance).notNull()}
+"""
+#: Sizes of a cloud that calls them otherwise.
+SIZES = [
+    {"id": "1", "name": "c1", "vcpus": 1, "ram": 1024, "disk": 10},
+    {"id": "2", "name": "c2", "vcpus": 1, "ram": 2048, "disk": 20},
+    {"id": "8", "name": "c8", "vcpus": 4, "ram": 8192, "disk": 0},
+]
 
 CLASSES_OF_B = {
     "b.Box": "Namespaces: {=: b, std: io.murano}\nName: Box\nExtends: std:Application\n",
@@ -57,3 +84,24 @@ def test_what_is_there_is_to_be_chosen(installed: None, ann: Any, environment: s
     shown = form_session.begin(ann.caller, environment_id=environment, session_id=session.id, class_name="b.Pile")
     (field,) = [field for field in shown.form.pages[0].fields() if field.name == "box"]
     assert field.value is None and [choice.value for choice in field.picker.existing] == ["box"]
+
+
+def test_names_and_sizes_are_there_as_the_command_chooses_them(
+    installed: None, ann: Any, environment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`vetro deploy` chose the size and the name of a server; the form asked for both, and for the application's."""
+    monkeypatch.setattr(cloud_lists, "choices", lambda *given, **more: SIZES if "flavors" in given else [])
+    data = archive("c.Pool", Name="Pool", classes={"c.Pool": POOL}, Require={"io.vetro": ">=0"})
+    (row,) = service.import_packages(ann.caller, [data]).packages
+    shown = form_session.begin(ann.caller, environment_id=environment, package=row.id)
+    name = Environment.objects.get(id=environment).name
+    fields = {field.name: field.value for field in shown.form.pages[0].fields()}
+    assert fields["name"] == "pool"
+    assert (fields["server"]["name"], fields["server"]["flavor"]) == (f"{name}-1", "c2")
+    assert shown.form.preset == "small"
+    shown = form_session.evaluate(ann.caller, shown.id, {}, partial=True, preset="large")
+    fields = {field.name: field.value for field in shown.form.pages[0].fields()}
+    assert (fields["server"]["name"], fields["server"]["flavor"]) == (f"{name}-1", "c8")
+    assert shown.form.preset == "large"  # it is the one whose values the object has, as this cloud calls them
+    turn = form_session.submit(ann.caller, shown.id, {}, partial=True)
+    assert turn.outcome == "ready", turn.problems

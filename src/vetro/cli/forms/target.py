@@ -91,6 +91,7 @@ class LocalTarget:
             check=self.errors_of,
             fixed=deployed.__contains__,
             cloud=self.cloud_choices,
+            around=str(self.row["name"]) if self.row is not None else "",
         )
 
     def method_form_session(self, schema: Mapping[str, Any]) -> MethodFormSession:

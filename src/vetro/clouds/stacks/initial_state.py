@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vetro.clouds.stacks.default_networks import network_records, take_over
+from vetro.clouds.stacks.flavors import FLAVORS
 from vetro.clouds.stacks.key_pairs import default_key, fingerprint
 from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
@@ -16,14 +17,6 @@ from vetro.clouds.stacks.state.inventory import Inventory, fixed_id
 #: Project of what belongs to the cloud itself.
 ADMIN = "admin"
 
-#: name: vcpus, MiB, GiB
-FLAVORS = {
-    "m1.tiny": (1, 512, 1),
-    "m1.small": (1, 2048, 20),
-    "m1.medium": (2, 4096, 40),
-    "m1.large": (4, 8192, 80),
-    "m1.xlarge": (8, 16384, 160),
-}
 #: The image that runs on this machine.
 IMAGE = "debian-12-murano"
 #: name: (title, type) of images that only a recorder runs.

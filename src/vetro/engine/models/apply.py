@@ -8,6 +8,7 @@ from typing import Any
 
 from vetro.engine.models.suggest import Suggester, Suggestions
 from vetro.engine.models.unknown_properties import unknown_property
+from vetro.engine.models.usual_values import server_names
 from vetro.model.edit import overwrite
 from vetro.model.environment import Environment
 from vetro.model.header import class_of, id_of, name_of, parse_type_text, type_of
@@ -83,16 +84,8 @@ def apply_answers(
 
 
 def _server_names(environment: Environment) -> Callable[[], str]:
-    numbers = iter(range(1, 1 << 30))
-    prefix = (environment.root or {}).get("name") or "server"
-    taken = {str(obj.get("name")) for obj in environment.objects()}
-
-    def server_name() -> str:
-        while (name := f"{prefix}-{next(numbers)}") in taken:
-            pass
-        return name
-
-    return server_name
+    around = str((environment.root or {}).get("name") or "")
+    return server_names(around, {str(obj.get("name")) for obj in environment.objects()})
 
 
 def _existing(environment: Environment, class_name: str, named: str | None) -> dict[str, Any] | None:

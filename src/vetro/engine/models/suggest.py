@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vetro.engine.models.unknown_properties import unknown_property
+from vetro.engine.models.usual_values import APPLICATION, FLAVOR, IMAGE, SERVER, application_name, fits
 from vetro.model.environment import ENVIRONMENT, Environment
 from vetro.model.header import class_of, id_of, label_of, name_of, parse_type_text, type_of
 from vetro.model.secrets import sounds_secret
@@ -21,12 +22,10 @@ from vetro.muranopl.declarations.tree import NO_DEFAULT
 from vetro.muranopl.errors import MuranoError
 from vetro.muranopl.secrecy import is_secret_property
 from vetro.packages.package import STANDARD
-from vetro.yaql.api import compile
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 from vetro.yaql.redact import MASK
 
-APPLICATION = "io.murano.Application"
 #: Abstract classes of the standard library and what stands in for them.
 USUAL: Mapping[str, str] = {
     "io.murano.resources.Instance": "io.murano.resources.LinuxMuranoInstance",
@@ -38,12 +37,12 @@ USUAL: Mapping[str, str] = {
 }
 #: Values of properties that contracts cannot describe, by class and name.
 KNOWN: Mapping[tuple[str, str], Any] = {
-    ("io.murano.resources.Instance", "flavor"): "m1.small",
-    ("io.murano.resources.Instance", "image"): "debian-12-murano",
+    (SERVER, "flavor"): FLAVOR,
+    (SERVER, "image"): IMAGE,
     ("io.murano.applications.TemplateServerProvider", "serverNamePattern"): "server-{0}",
 }
 #: The same for `Suggester` with ``eager``: what people usually switch on.
-EAGER: Mapping[tuple[str, str], Any] = {("io.murano.resources.Instance", "assignFloatingIp"): True}
+EAGER: Mapping[tuple[str, str], Any] = {(SERVER, "assignFloatingIp"): True}
 #: How deep objects are made that could be left out.
 EAGER_DEPTH = 6
 #: Tried in this order for texts with a pattern or another constraint.
@@ -53,8 +52,8 @@ TEXTS = (
 )
 #: First tries by a word in the property's name.
 HINTS: Mapping[str, str] = {
-    "flavor": "m1.small",
-    "image": "debian-12-murano",
+    "flavor": FLAVOR,
+    "image": IMAGE,
     "keyname": "default",
     "keypair": "default",
     "availabilityzone": "nova",
@@ -70,9 +69,6 @@ HINTS: Mapping[str, str] = {
 DEEPEST = 12
 #: Lengths of secrets that are made, the first that fits; what is shorter can be guessed.
 SECRET_LENGTHS = (32, 24, 20, 16, 12, 10, 8)
-
-#: The expression language's own bounded engine: patterns are written by packages.
-_MATCHES = compile("regex($.pattern).matches($.text)")
 
 
 class CannotSuggest(MuranoError):
@@ -168,13 +164,13 @@ class Suggester:
                 return self._chosen(made, path, KNOWN[owner.name, name])
             if self._eager and (owner.name, name) in EAGER:
                 return self._chosen(made, path, EAGER[owner.name, name])
-        if name == "name" and any(a.name == "io.murano.resources.Instance" for a in type_.ancestors):
+        if name == "name" and any(a.name == SERVER for a in type_.ancestors):
             return self._chosen(made, path, self._server_name())
         named = name == "name" and any(a.name == APPLICATION for a in type_.ancestors)
         if named and not self._has_default(type_, name):
-            label = type_.name.rsplit(".", 1)[-1].lower()
-            if schema.get("type") == "string" and _fits(label, schema):
-                return self._chosen(made, path, self._free(label, schema, made))
+            free = application_name(type_.name, self._taken(made), schema)
+            if free is not None:
+                return self._chosen(made, path, free)
         own = type_.properties[name].declaring.package.name not in STANDARD
         if self._switches and own and schema.get("type") in ("boolean", ["boolean", "null"]):
             return self._chosen(made, path, True)
@@ -339,19 +335,17 @@ class Suggester:
             return False
         return any(ancestor.name == wanted for ancestor in type_.ancestors)
 
-    def _free(self, label: str, schema: Mapping[str, Any], made: Suggestions) -> str:
-        """A name for an application that none has yet."""
+    def _taken(self, made: Suggestions) -> set[str]:
+        """What applications are called that are there, or made."""
         there = self._environment.applications if self._environment is not None else ()
-        taken = {label_of(app) for app in (*there, *made.applications)}
-        names = (label, *(f"{label}-{number}" for number in range(2, len(taken) + 2)))
-        return next((name for name in names if name not in taken and _fits(name, schema)), label)
+        return {label_of(app) for app in (*there, *made.applications)}
 
     def _secret(self, schema: Mapping[str, Any], path: str) -> str:
         """Raises `CannotSuggest` where nothing fits that cannot be guessed."""
         drawn = self._new_id()
         for form in (drawn, f"Aa1-{drawn}", f"Aa1!{drawn}", drawn.upper(), str(int(drawn, 16))):
             for length in SECRET_LENGTHS:
-                if _fits(form[:length], schema):
+                if fits(form[:length], schema):
                     return form[:length]
         raise CannotSuggest(f"{path}: no secret can be made that fits", hint=f"give one: --secret {path}")
 
@@ -379,7 +373,7 @@ class Suggester:
     def _text(self, schema: Mapping[str, Any], name: str, path: str) -> str:
         hints = [text for word, text in HINTS.items() if word in name.lower()]
         for text in (*hints, *TEXTS, "x" * int(schema.get("minLength", 1))):
-            if _fits(text, schema):
+            if fits(text, schema):
                 return text
         raise CannotSuggest(f"{path}: no text fits {schema.get('pattern') or 'the constraints'}", hint="give a value")
 
@@ -428,7 +422,7 @@ def _accepts(schema: Mapping[str, Any], value: Any) -> bool:
         return "boolean" in kinds
     if isinstance(value, int):
         return "integer" in kinds
-    return isinstance(value, str) and "string" in kinds and _fits(value, schema)
+    return isinstance(value, str) and "string" in kinds and fits(value, schema)
 
 
 def _number(schema: Mapping[str, Any]) -> int:
@@ -438,14 +432,3 @@ def _number(schema: Mapping[str, Any]) -> int:
     if high is not None:
         return min(1, int(high) - (1 if schema.get("exclusiveMaximum") is True else 0))
     return 1
-
-
-def _fits(text: str, schema: Mapping[str, Any]) -> bool:
-    if not int(schema.get("minLength", 0)) <= len(text) <= int(schema.get("maxLength", 1 << 30)):
-        return False
-    patterns = [schema["pattern"]] if "pattern" in schema else []
-    patterns += [part["pattern"] for part in schema.get("allOf", ()) if "pattern" in part]
-    try:
-        return all(_MATCHES({"pattern": pattern, "text": text}) for pattern in patterns)
-    except VetroError:
-        return False

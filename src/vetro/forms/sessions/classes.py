@@ -14,7 +14,7 @@ from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.contracts import problems_of
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Choice, Form
-from vetro.forms.new_objects import with_only_choices
+from vetro.forms.new_objects import NewObjects
 from vetro.forms.objects import Objects
 from vetro.forms.presets import Presets
 from vetro.forms.removal import removed_by, still_used
@@ -24,15 +24,17 @@ from vetro.forms.sessions.review import Earlier
 from vetro.forms.sessions.single_page import SinglePage, not_too_deep
 from vetro.model.header import id_of
 from vetro.model.paths import at
+from vetro.model.tree import by_id
 
 #: The errors of the real contracts, as `vetro.engine.models.check_model` gives them, for an object at its place.
 Check = Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
 
 
 class ClassFormSession(SinglePage):
-    """``objects``: those of the environment as its draft has it, for references. ``fixed``: whether an object was
-    deployed, so that its Const properties stay. The work is ``{value, stored, found, ready}``: the object as it is now
-    (secrets in it), as it was (None for a new one), problems that were found, whether it is acceptable.
+    """``objects``: those of the environment as its draft has it, for references; ``around``: its name. ``fixed``:
+    whether an object was deployed, so that its Const properties stay. The work is ``{value, stored, found, ready}``:
+    the object as it is now (secrets in it), as it was (None for a new one), problems that were found, whether it is
+    acceptable.
     """
 
     source = "class"
@@ -48,12 +50,14 @@ class ClassFormSession(SinglePage):
         fixed: Callable[[str], bool] = lambda id: False,
         limit: int = 100,
         cloud: CloudChoices | None = None,
+        around: str = "",
     ) -> None:
         super().__init__(describer, objects, new_id=new_id, deployed=fixed, limit=limit, cloud=cloud)
         self._described = described
         self._check = check
         self._fixed = fixed
-        self._presets = Presets(describer, described)
+        self._presets = Presets(describer, described, cloud.flavor if cloud is not None else None)
+        self._new = NewObjects(self._filler, new_id, around)
 
     def begin(self, stored: Mapping[str, Any] | None = None, value: Mapping[str, Any] | None = None) -> Work:
         """``stored``: the object to be edited. ``value``: what another form made of a new one."""
@@ -64,7 +68,7 @@ class ClassFormSession(SinglePage):
                 made = self._presets.put(made, first, self._new_id, deployed=False)
             if value is not None:
                 return {"value": dict(value), "stored": None}
-            return {"value": with_only_choices(self._filler, self._described, made, self._new_id), "stored": None}
+            return {"value": self._new.completed(self._described, made), "stored": None}
         return {"value": dict(stored), "stored": dict(stored)}
 
     def _filled(self, work: Work) -> Form:
@@ -79,6 +83,10 @@ class ClassFormSession(SinglePage):
 
     def evaluate(self, work: Work, answers: Answers, page: int | None = None, *, partial: bool = False) -> Work:
         value, _, _ = self._merged(work, answers, partial)
+        kept = by_id(work["value"])
+        if by_id(value).keys() - kept.keys():
+            # Somebody has chosen a new object in it.
+            value = self._new.completed(self._described, value, kept)
         return {"value": value, "stored": work["stored"]}
 
     def validate(self, work: Work, answers: Answers, page: int | None = None) -> Sequence[Diagnostic]:
@@ -114,7 +122,7 @@ class ClassFormSession(SinglePage):
         deployed = self._fixed(id_of(value) or "")
         made = self._presets.put(value, wanted, self._new_id, deployed=deployed)
         if work["stored"] is None:
-            made = with_only_choices(self._filler, self._described, made, self._new_id)
+            made = self._new.completed(self._described, made)
         return {"value": made, "stored": work["stored"]}
 
     # -- model builders ------------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ def form_session_of(
             fixed=place.fixed,
             limit=limit,
             cloud=place.cloud_choices,
+            around=place.found.name if place.found is not None else subject.environment,
         )
     kept, _ = place.kept_for(subject.object_id) if subject.object_id else (None, None)
     return DefinitionFormSession(
