@@ -196,6 +196,8 @@ def test_a_failed_deployment_says_why_and_is_retried(planting: Any, client: Clie
     task = re.findall(r'href="([^"]*/tasks/[0-9a-f]{32}/)"', text(client.get(at(garden))))[0]
     shown = words(client.get(task))
     assert "no water" in shown and "Retry" in shown
+    # Whose code it was stands in red, and no stack by a name that nobody has given.
+    assert "Stopped" not in shown and "stack murano-" not in shown
     again = client.post(f"{task}retry")["Location"]
     assert again != task
     assert client.post(f"{again}cancel", {"reason": "not now"}).status_code == 302

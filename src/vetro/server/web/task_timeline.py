@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from vetro.diagnostics import TEXTS, decode_messages
 from vetro.model.environment import applications_of
-from vetro.model.header import id_of, label_of, label_of_type, type_of
+from vetro.model.header import class_of, id_of, label_of, label_of_type, type_of
 from vetro.model.tree import objects
 from vetro.server.tasks import log
 from vetro.server.tasks.models import JournalEntry, Report, Task
@@ -25,6 +26,12 @@ PIECES, OUTPUT = 100, 20
 #: Characters of a step.
 STEP = 500
 LEVELS = ("info", "warning", "error")
+#: How stacks are called that nobody has named, and what their effects are for people.
+_MADE = "murano-"
+_RESOURCES = {
+    "stack.push": gettext_noop("Make or change servers and networks"),
+    "stack.delete": gettext_noop("Delete servers and networks"),
+}
 _EFFECTS = ("stack.push", "stack.delete", "server.power", "agent.call", "agent.send", "sleep", "workflow")
 
 
@@ -39,12 +46,14 @@ class Story:
         self._top: dict[str, str] = {}
         #: Id of an object -> what people call it.
         self._names: dict[str, str] = {}
+        self._classes: dict[str, str] = {}
         for root in (model.get("Objects"), model.get("ObjectsCopy")):
             for service in applications_of(root if isinstance(root, dict) else None):
                 own = id_of(service)
                 if own is None:
                     continue
                 self.components.setdefault(str(own), (label_of(service), label_of_type(type_of(service))))
+                self._classes.setdefault(str(own), class_of(service))
                 for obj in objects(service):
                     self._top.setdefault(str(id_of(obj)), str(own))
                     self._names.setdefault(str(id_of(obj)).lower(), label_of(obj))
@@ -106,8 +115,11 @@ class Story:
                 told.setdefault(top, []).append((row.created, str(row.text)[:STEP], row.level))
         listed = [self._outside(begin, end, span)]
         written = self._written()
+        failed = "" if any(level == "error" for marks in told.values() for _, _, level in marks) else self._failed()
         for own, (label, type_label) in self.components.items():
             marks = told.get(own, [])
+            if own == failed and marks:
+                marks[-1] = (*marks[-1][:2], "error")
             steps = []
             for place, (at, text, level) in enumerate(marks[-STEPS:]):
                 rest = marks[-STEPS:][place + 1 :]
@@ -115,8 +127,19 @@ class Story:
                 step = _step(text, level, at, until, begin, span, running=not rest and self.running)
                 meant = [said for when, said in written.get(own, ()) if at <= when and (not rest or when < until)]
                 steps.append({**step, "output": "\n".join("\n".join(meant).splitlines()[-OUTPUT:])})
-            listed.append({"id": own, "label": label, "type": type_label, "state": self._state(marks), "steps": steps})
+            state = "error" if own == failed else self._state(marks)
+            listed.append({"id": own, "label": label, "type": type_label, "state": state, "steps": steps})
         return [item for item in listed if item["id"] or item["steps"]]
+
+    def _failed(self) -> str:
+        """Id of the component whose code ended the task, where nobody reported an error: the innermost of its class."""
+        error = self.task.error if self.task.state == "failed" and isinstance(self.task.error, Mapping) else {}
+        for frame in reversed(error.get("frames") or ()):
+            name = frame.get("class") if isinstance(frame, Mapping) else None
+            found = [own for own, class_name in self._classes.items() if class_name == name]
+            if found:
+                return found[0] if len(found) == 1 else ""
+        return ""
 
     def _written(self) -> dict[str, list[tuple[datetime, str]]]:
         """What scripts wrote last, by component, oldest first."""
@@ -145,6 +168,8 @@ class Story:
         rows = JournalEntry.objects.filter(task=self.task, kind__in=_EFFECTS).order_by("-id")[:STEPS]
         steps = []
         for row in reversed(list(rows)):
+            if row.kind == "sleep" and _blink(row.about):
+                continue
             at = datetime.fromtimestamp(row.begun, UTC)
             until = datetime.fromtimestamp(row.ended, UTC) if row.ended is not None else end
             failed = isinstance(row.result, Mapping) and bool(row.result.get("error"))
@@ -170,11 +195,19 @@ class Story:
                 "agent.send": _("Send %(plan)s to server %(server)s"),
             }
             return str(words[kind] % {"plan": name, "server": server})
+        if name.startswith(_MADE) and kind in _RESOURCES:
+            return _(_RESOURCES[kind])
         words = {
             "stack.push": _("Make or change stack %s"), "stack.delete": _("Delete stack %s"),
             "agent.call": _("Run %s on a server"), "agent.send": _("Send %s to a server"), "workflow": _("Workflow %s"),
         }  # fmt: skip
         return str(words[kind] % name)
+
+
+def _blink(about: Any) -> bool:
+    """Whether a pause is one that nobody notices: code looks once more whether something has happened."""
+    seconds = about.get("seconds") if isinstance(about, Mapping) else None
+    return isinstance(seconds, (int, float)) and seconds < 1
 
 
 def text_of(row: Report) -> Any:
