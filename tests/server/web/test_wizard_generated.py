@@ -93,11 +93,12 @@ def test_a_class_becomes_a_form_that_people_understand(
     client.post(where, headers=htmx)
     assert Task.objects.filter(kind="plan").count() == 1 and not services(ann, environment)
     page = opened(client, page.url)
-    # A server: sizes by size, the image that there is chosen already, and what is missing said on the card.
+    # A server: sizes by size, the image that there is chosen already, and a name and a size as a command chooses them.
     kind = re.findall(r'value="(\+io.murano.resources.LinuxMuranoInstance[^"]*)"', page.text)[0]
     page = opened(client, page.send("keep", instance=kind, seats="7").url)
     card = plain(page.text[page.text.index('data-v-missing="f-instance-d"') :])
-    assert re.search(r"Missing: Name of the server, Size ", card), card[:200]
+    assert "Missing:" not in card, card[:200]
+    assert page.inputs()["s!.instance/name"] == ["street-1"] and page.inputs()["c!.instance/flavor"] == ['"m1.small"']
     flavors = re.findall(r'<option value="(&quot;[^"]*)"[^>]*>([^<]*GiB disk[^<]*)<', page.text)
     sizes = [float(re.findall(r"([\d.]+) GiB memory", label)[0]) for _, label in flavors]
     assert sizes == sorted(sizes) and len(sizes) > 2 and flavors[0][1].startswith(unescape(flavors[0][0]).strip('"'))
@@ -107,10 +108,10 @@ def test_a_class_becomes_a_form_that_people_understand(
     assert re.fullmatch(r"[A-Z0-9]{12}", made.json()["password"]) and made["Cache-Control"] == "no-store"
     assert client.post(f"{page.url}/password", {"path": "/name"}).status_code == 404
     # What is wrong is told with names, not paths; a secret that does not fit is not kept without a word.
-    bad = page.send(name="", pin="short")
+    bad = page.send(name="", pin="short", instance__name="")
     summary = plain(bad.text[bad.text.index('id="summary"') : bad.text.index("</ul>")])
-    assert "Name: Enter a value." in summary and "Instance / Size: Enter a value." in summary
-    assert "Pin: " in summary and "instance/flavor" not in summary
+    assert "Name: Enter a value." in summary and "Instance / Name of the server: Enter a value." in summary
+    assert "Pin: " in summary and "instance/name" not in summary
     again = opened(client, bad.url)
     assert re.search(r'href="#f-pin">\s*Pin: ', again.text)
     smallest = unescape(flavors[0][0])

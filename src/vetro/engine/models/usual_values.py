@@ -47,7 +47,7 @@ def flavor(rows: Iterable[Mapping[str, Any]], wanted: str = FLAVOR) -> str:
 
 def server_names(around: str, taken: Collection[str]) -> Callable[[], str]:
     """Gives names for new servers: that of the environment with a number behind it, one that none has yet."""
-    prefix = re.sub(r"[^A-Za-z0-9]+", "-", around).strip("-") or "server"
+    prefix = re.sub(r"[^a-z0-9]+", "-", around.lower()).strip("-") or "server"
     numbers = count(1)
 
     def server_name() -> str:

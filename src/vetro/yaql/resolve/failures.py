@@ -73,6 +73,18 @@ def unknown(table: FunctionTable, name: str, style: str, receiver: Any = MISSING
     return error
 
 
+def no_attribute(receiver: Any, name: str) -> NoFunctionRegistered:
+    """The error of ``receiver.name`` where there is nothing of that name (YAQL.md 2.3)."""
+    kind = describe(receiver)
+    error = NoFunctionRegistered(
+        Text('".{name}" is read of {kind}, which has nothing of that name', name=name, kind=kind)
+    )
+    if receiver is None:
+        error.hint = Text("what stands before the dot was not set, or nothing of that name was found; ?. allows it")
+    error.attribute = name
+    return error
+
+
 def _suggest(name: str, known: Iterable[str]) -> str | None:
     from vetro.yaql.didyoumean import suggest  # only on the way to an error
 

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from sys import getsizeof
 from typing import Any, NoReturn
 
-from vetro.diagnostics import Text
 from vetro.yaql.context import CodeContext
-from vetro.yaql.errors import LimitExceeded, NoFunctionRegistered, NoMatchingFunction
+from vetro.yaql.errors import LimitExceeded, NoMatchingFunction
+from vetro.yaql.resolve.failures import no_attribute
 from vetro.yaql.types import RegexBase, describe
 from vetro.yaql.values import MISSING, SCALARS, FDict, FSet, HostObject, check_depth, is_iterable, is_sequence, is_set
 
@@ -381,18 +381,6 @@ def attribute(cx: CodeContext, receiver: Any, name: str) -> Any:
     if receiver is not None and is_iterable(receiver):
         return map(attribute, itertools.repeat(cx), receiver, itertools.repeat(name))
     return _property(cx, receiver, name)
-
-
-def no_attribute(receiver: Any, name: str) -> NoFunctionRegistered:
-    """The error of ``receiver.name`` where there is nothing of that name (YAQL.md 2.3)."""
-    kind = describe(receiver)
-    error = NoFunctionRegistered(
-        Text('".{name}" is read of {kind}, which has nothing of that name', name=name, kind=kind)
-    )
-    if receiver is None:
-        error.hint = Text("what stands before the dot was not set, or nothing of that name was found; ?. allows it")
-    error.attribute = name
-    return error
 
 
 def _property(cx: CodeContext, receiver: Any, name: str) -> Any:

@@ -145,7 +145,7 @@ def readme(caller: Caller, package: Package) -> SafeString:
     """
 
     def render() -> SafeString:
-        text = document(package, "readme")
+        text = _without_title(document(package, "readme"), package.name)
         if not text.strip():
             return SafeString("")
         head = {"op": "markdown", "limits": archive_limits()}
@@ -156,6 +156,12 @@ def readme(caller: Caller, package: Package) -> SafeString:
         return markdown.html(answer["tokens"], lambda kind, target: _into_archive(package, kind, target), headings=2)
 
     return _readmes.get((reader_language(), package.id, package.digest), render)
+
+
+def _without_title(text: str, name: str) -> str:
+    """Without a heading that the page has above it already: the name of the package."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest if first.startswith("# ") and first[2:].strip().casefold() == name.casefold() else text
 
 
 def _into_archive(package: Package, kind: str, target: str) -> str | None:
