@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from semantic_version import Version
-
 from vetro.muranopl.declarations.tree import ClassDecl, Literal, MetaDecl, MethodDecl, PropertyDecl
+from vetro.muranopl.declarations.version import Version
 from vetro.muranopl.errors import ClassNotFound
 from vetro.muranopl.reader.files import read_file
 from vetro.muranopl.schema import Argument

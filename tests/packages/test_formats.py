@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+import semantic_version
 
 from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import ClassNotFound
@@ -122,7 +123,8 @@ def test_plugins_are_called_with_four_arguments_and_a_folder() -> None:
 
     package = load("Format: Gen/1.2\nEntryPoint: x.yaml\n", {"Resources/r.txt": "r\r\n"}, Spy)
     name, version, folder, manifest = seen
-    assert (name, version) == ("Gen", Version("1.2.0"))
+    # Plug-ins that others wrote compare it with what they parse with this class.
+    assert (name, version) == ("Gen", semantic_version.Version("1.2.0"))
     assert manifest["EntryPoint"] == "x.yaml" and manifest["FullName"] == "a.B"
     with open(f"{folder}/Resources/r.txt", "rb") as file:
         assert file.read() == b"r\r\n"
@@ -139,13 +141,21 @@ def test_foreign_versions_are_clamped_to_a_dialect(version: str, dialect: tuple[
     assert formats.load(tree(f"Format: Gen/{version}\n")).format == dialect
 
 
+def test_versions_may_be_those_of_semantic_version() -> None:
+    class Foreign(Generated):
+        @property
+        def version(self) -> Any:
+            return semantic_version.Version("1.2.3-rc.1+b")
+
+    package = load("Format: Gen/1.2\n", using=Foreign)
+    assert package.version == Version("1.2.3-rc.1+b") and package.format == (1, 2)
+
+
 def test_requirements_may_be_spec_objects() -> None:
     class Specs(Generated):
         @property
         def requirements(self) -> Mapping[str, Any]:
-            from semantic_version import SimpleSpec
-
-            return {"a": SimpleSpec(">=1.2"), "b": parse_spec("1"), "c": None}
+            return {"a": semantic_version.SimpleSpec(">=1.2"), "b": parse_spec("1"), "c": None}
 
     assert load("Format: Gen/1.2\n", using=Specs).requirements == {"a": ">=1.2", "b": "1", "c": ""}
 

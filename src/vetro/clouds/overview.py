@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from vetro.clouds.images.store import ImageStore, delete_tree
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.cloud import StackCloud
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.data_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

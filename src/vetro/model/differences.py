@@ -6,9 +6,10 @@ Objects are the same when their ids are. Values of properties whose names say th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.model.header import class_name, class_of, id_of, name_of, parse_type_text, type_of
 from vetro.model.paths import ABSENT

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Union
 
+from vetro.data_classes import dataclass
 from vetro.yaql import ast
 
 

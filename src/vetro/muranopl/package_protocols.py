@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.declarations.versions import Version, parse_spec
 from vetro.muranopl.errors import MuranoError
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.contracts.schema import FormTranslator
 from vetro.muranopl.contracts.schema_v1 import ContractTranslator, Fallible
 from vetro.muranopl.declarations.tree import (

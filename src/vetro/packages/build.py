@@ -6,10 +6,10 @@ import io
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.declarations.versions import Version, parse_version
 from vetro.muranopl.errors import DeclarationError
 from vetro.packages.archive import add_file, archive_tree

@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from semantic_version import Version
-
 import vetro
+from vetro.muranopl.declarations.version import Version
 
 
 @cache

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.declarations.versions import Version, parse_version, version_key

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.versions import Version, version_key
 from vetro.muranopl.errors import DeclarationError
@@ -92,8 +92,9 @@ class FormatRegistry:
         registration = self.resolve(manifest.format)
         factory = self._factory(registration)
         source: Any = files if getattr(factory, "needs_directory", True) is False else files.directory()
+        version = manifest.format.version if registration.origin == OWN else _foreign(manifest.format.version)
         try:
-            plugin = factory(manifest.format.name, manifest.format.version, source, dict(manifest.raw))
+            plugin = factory(manifest.format.name, version, source, dict(manifest.raw))
         except Exception as error:
             if isinstance(error, PackageError) and registration.origin == OWN:
                 raise
@@ -246,6 +247,13 @@ def _hot() -> Factory:
     from vetro.packages.hot.package import HotPackage  # most catalogs hold no template packages
 
     return HotPackage
+
+
+def _foreign(version: Version) -> Any:
+    """A version as plug-ins of others know it (PACKAGES 7)."""
+    from semantic_version import Version as SemanticVersion  # it loads more modules than the language needs in all
+
+    return SemanticVersion(str(version))
 
 
 def _series(version: Version) -> tuple[int, int]:

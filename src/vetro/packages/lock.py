@@ -10,9 +10,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.model.header import parse_type_text, type_of
 from vetro.model.tree import objects

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import ERROR, WARNING, Diagnostic, Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.declarations.versions import Version, parse_spec, parse_version

@@ -7,6 +7,7 @@ It asks the format plug-in once for the facts, checks their types, and turns wha
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -43,9 +44,9 @@ class LoadedPackage:
         self.manifest = manifest
         self.files = files
         self.name: str = self._ask("full_name", str)
-        self.version: Version = self._ask("version", Version)
+        self.version: Version = self._ask_version("version")
         self.format_text: str = str(manifest.format)
-        runtime: Version = self._ask("runtime_version", Version)
+        runtime = self._ask_version("runtime_version")
         self.format: tuple[int, int] = max(_OLDEST, min(_NEWEST, (runtime.major, runtime.minor)))
         kind = self._ask("package_type", str)
         if kind not in ("Application", "Library"):
@@ -227,6 +228,13 @@ class LoadedPackage:
                 member, Text("gave {type} instead of {wanted}", type=type(value).__name__, wanted=kind.__name__)
             )
         return value
+
+    def _ask_version(self, member: str) -> Version:
+        """Plug-ins of others give the class of `semantic_version`, which is loaded then."""
+        others = sys.modules.get("semantic_version")
+        if others is not None and isinstance(given := self._ask(member, object), others.Version):
+            return Version(str(given))
+        return self._ask(member, Version)
 
     def _ask_optional(self, member: str, kind: Any) -> Any:
         value: object = self._call(member, lambda: getattr(self._plugin, member))

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import ERROR, WARNING, AuthorText, Diagnostic, Text
 from vetro.model.titles import title_of
 from vetro.muranopl.contracts.checks import fold, is_value

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.model.header import id_of, label_of, parse_type_text, type_of
 from vetro.model.tree import objects
 from vetro.muranopl.declarations.versions import parse_spec, parse_version

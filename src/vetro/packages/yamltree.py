@@ -6,7 +6,6 @@ Aliases share nodes; every node knows its expanded size, so that an alias bomb i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.muranopl.expressions import Position
 

@@ -8,8 +8,10 @@ and nothing visits them while a compiled method runs. Rules: reference YAQL.md s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Union
+
+from vetro.data_classes import dataclass
 
 Scalar = Union[None, bool, int, float, str]
 

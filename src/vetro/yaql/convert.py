@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as abc
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.yaql.context import Execution
 from vetro.yaql.errors import CollectionTooLarge
 from vetro.yaql.values import SCALARS, FDict, HostObject

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.yaql.ast import Scalar
 from vetro.yaql.errors import LexicalError

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from vetro.data_classes import dataclass
 
 #: Levels of the binary operators; a higher one binds tighter.
 BINARY: dict[str, int] = {

@@ -9,7 +9,6 @@ same time, and never twice at once for one server. Reference: LOCAL_CLOUD.md 4-5
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -17,6 +16,7 @@ from vetro.clouds.drivers.errors import DriverError as DriverError
 from vetro.clouds.drivers.specs import ConfigSpec, GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.interface import Command, Owner, RunningCommand, ServerMetrics
 from vetro.clouds.messages import Channel
+from vetro.data_classes import dataclass
 
 #: ACTIVE: running; BUILD: being made; SHUTOFF: stopped in order; ERROR: broken or gone; UNKNOWN: the machine that has
 #: it does not answer, so nothing is done about it. See `ServerDriver.statuses`.

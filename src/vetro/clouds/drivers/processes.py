@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import select
 import signal
-from dataclasses import dataclass
+
+from vetro.data_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

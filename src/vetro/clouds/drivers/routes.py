@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import struct
-from dataclasses import dataclass
 from ipaddress import ip_address
+
+from vetro.data_classes import dataclass
 
 _HEADER, _ROUTE, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BBBBBBBBI"), struct.Struct("=HH")
 _GET, _REQUEST, _ANSWER = 26, 1, 24

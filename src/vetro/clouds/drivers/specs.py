@@ -6,7 +6,7 @@ Whatever runs with rights takes these and no texts that somebody wrote. Referenc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from vetro.clouds.drivers.specification import Specification
@@ -33,6 +33,7 @@ from vetro.clouds.drivers.values import (
     ValueInvalid,
 )
 from vetro.clouds.interface import Owner
+from vetro.data_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Network
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from vetro.clouds.drivers.errors import HelperRefused
 from vetro.clouds.drivers.specs import NetworkSpec, ServerSpec
 from vetro.clouds.stacks.address_plan import handed_out
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.data_classes import dataclass
 
 #: The largest server: MiB of memory, processors, GiB of disk.
 _LARGEST = {"ram": 1 << 20, "vcpus": 1024, "disk": 1 << 16}

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -24,6 +24,7 @@ from vetro.clouds.errors import CloudError
 from vetro.clouds.images.build import build
 from vetro.clouds.images.recipe import DEFAULT, RECIPES
 from vetro.clouds.images.store import ImageStore
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.visible import visible
 

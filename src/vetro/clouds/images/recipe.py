@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from vetro.data_classes import dataclass
 
 #: Set up so that package scripts of 2014 find what they expect, and nothing that slows the start.
 PACKAGES = (

@@ -17,7 +17,6 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from vetro.clouds.drivers.errors import HostFailed, ImageBusy, ImageDamaged, Ima
 from vetro.clouds.drivers.tools import run
 from vetro.clouds.images import shift
 from vetro.clouds.images.recipe import DEFAULT
+from vetro.data_classes import dataclass
 
 #: Versions of an image that are kept besides the current one although no server uses them.
 KEPT = 1

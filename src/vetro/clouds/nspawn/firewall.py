@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv4Network
 
 from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, SecurityRule
@@ -27,6 +27,7 @@ from vetro.clouds.nspawn.border import LINK_LOCAL
 from vetro.clouds.nspawn.links import bridge_name, port_name
 from vetro.clouds.nspawn.namespaces import UPLINK, NetworkLink
 from vetro.clouds.nspawn.nft import Expression, differs, equal, header, meta, one_of, within
+from vetro.data_classes import dataclass
 
 #: Name of the tables in the namespace.
 TABLE = "vetro"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from vetro.clouds.drivers.spec_files import digest
 from vetro.clouds.drivers.tools import attempt, run
 from vetro.clouds.nspawn import links
 from vetro.clouds.nspawn.border import PREFIX
+from vetro.data_classes import dataclass
 
 #: Where iproute2 keeps namespaces.
 FOLDER = Path("/run/netns")

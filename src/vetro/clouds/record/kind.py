@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vetro.clouds.kind_protocols import Capabilities, Lack, Place, Remark
 from vetro.clouds.record.table import Table
 from vetro.clouds.stacks.kind import DriverKind
 from vetro.clouds.stacks.settings import StackSettings
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 
 if TYPE_CHECKING:

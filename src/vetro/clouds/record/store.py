@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vetro.clouds.record.answers import texts_of
 from vetro.clouds.stacks.state.file import StateFile
+from vetro.data_classes import dataclass
 
 _SCHEMA = """
 CREATE TABLE servers (

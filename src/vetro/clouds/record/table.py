@@ -42,13 +42,14 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from vetro.clouds.interface import CloudError
+from vetro.data_classes import dataclass
 from vetro.yaql.didyoumean import suggest
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from vetro.clouds.drivers.alone import Alone
@@ -17,6 +17,7 @@ from vetro.clouds.stacks.settings import StackSettings
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory
 from vetro.clouds.waits import Waits
+from vetro.data_classes import dataclass
 
 
 @dataclass(slots=True)

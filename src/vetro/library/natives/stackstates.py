@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.library.stackdata import ENVIRONMENT, FILES, VALUES, Part, parts_of
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.values import FDict, check_depth, thaw

@@ -11,10 +11,10 @@ import marshal
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.muranopl.code_cache import cache_key, key_of_file
 from vetro.muranopl.compiler.emitter import property_kind

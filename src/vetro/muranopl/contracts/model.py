@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Union
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.expressions import Expression, Literal, Position
 from vetro.yaql import ast
 

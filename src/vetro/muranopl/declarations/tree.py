@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Union
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.contracts.model import Contract
 from vetro.muranopl.errors import UnknownPrefix
 from vetro.muranopl.expressions import Expression as Expression

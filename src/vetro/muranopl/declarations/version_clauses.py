@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
-
-from semantic_version import Version
+from typing import NamedTuple
 
 from vetro.diagnostics import Text
-
-#: What versions are compared by: major, minor, patch, 1 for releases, pre-release identifiers.
-Key: TypeAlias = tuple[int, int, int, int, tuple[tuple[int, int, str], ...]]
+from vetro.muranopl.declarations.version import Key, Version
 
 
-@lru_cache(maxsize=8192)
 def version_key(version: Version) -> Key:
     """The tuple by which ``version`` is ordered (SemVer precedence; build metadata is not part of it)."""
-    pre = version.prerelease
-    return (
-        version.major,
-        version.minor,
-        version.patch,
-        0 if pre else 1,
-        tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in pre) if pre else (),
-    )
+    return version.key
 
 
 _CLAUSE = re.compile(

@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from semantic_version import Version
-
 from vetro.diagnostics import Text
-from vetro.muranopl.declarations.version_clauses import Clause, Key, Range, Term, version_key
+from vetro.muranopl.declarations.version import Key, Version
+from vetro.muranopl.declarations.version_clauses import Clause, Range, Term, version_key
 from vetro.muranopl.errors import DeclarationError
 
 __all__ = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.functions import murano_table
 from vetro.yaql.context import Dialect
 from vetro.yaql.parser import MURANO, ParserDialect

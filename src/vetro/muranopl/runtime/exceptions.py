@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.errors import (
     InvalidExceptionName,
     InvalidOperation,

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.errors import ClassNotFound
 from vetro.yaql.context import CodeContext
 

@@ -8,10 +8,11 @@ or data. Classes are only read, nothing of them runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from vetro import muranopl
+from vetro.data_classes import dataclass
 from vetro.model.header import header_of, parse_type_text, type_of
 from vetro.muranopl.contracts.model import (
     Contract,

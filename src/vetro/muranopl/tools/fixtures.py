@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.api import Engine
 from vetro.muranopl.defaults import default_natives
 from vetro.muranopl.errors import MuranoError

@@ -5,9 +5,9 @@ Which classes there are is known by the packages themselves (``package.classes``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vetro.data_classes import dataclass
 from vetro.model.header import parse_type_text
 from vetro.muranopl.contracts.model import object_calls
 from vetro.muranopl.declarations.tree import NO_DEFAULT, MethodDecl

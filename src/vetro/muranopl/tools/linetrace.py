@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from inspect import unwrap
 from types import FrameType
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.compiler.variables import walk_instructions
 from vetro.muranopl.declarations.tree import Do, Parallel, Try
 from vetro.muranopl.tools.fixtures import FIXTURE

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.contracts.model import Contract, object_calls
 from vetro.muranopl.contracts.resolver import class_name_of
 from vetro.muranopl.declarations.tree import ClassDecl

@@ -23,9 +23,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, overload
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.types.native_method import NativeMethod, camel_case, infer_params
 from vetro.yaql.resolve.signature import FunctionTable, Overload, Param
 

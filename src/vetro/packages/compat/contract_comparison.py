@@ -7,9 +7,10 @@ witness: it was run, but for objects, which would need a deployment. Where neith
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.contracts.checks import conjuncts
 from vetro.muranopl.contracts.model import (
     Chain,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.contracts.model import Contract, OfClass, Owner, expressions
 from vetro.muranopl.errors import ContractSyntax, ContractViolation, MuranoError
 from vetro.muranopl.functions.dialects import level_of

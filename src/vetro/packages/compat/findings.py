@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.declarations.versions import Version

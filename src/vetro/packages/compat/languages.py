@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from vetro.data_classes import dataclass
 from vetro.yaql.regex.nodes import MANY, Alt, AnyChar, At, Char, CharSet, Group, Node, Repeat, Seq
 from vetro.yaql.regex.parser import Flags, parse
 from vetro.yaql.regex.program import char_test

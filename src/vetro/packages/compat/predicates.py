@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.contracts.checks import FLIPPED, conjuncts, fold, is_value, subject_of
 from vetro.muranopl.contracts.model import StepName
 from vetro.packages.compat.languages import (

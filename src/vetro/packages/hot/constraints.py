@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.packages.hot.values import mapping, number, refuse, size, text, typed

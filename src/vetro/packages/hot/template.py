@@ -6,9 +6,9 @@ Only these sections are looked at; resources are the cloud's business. Everythin
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Position
 from vetro.packages.hot.constraints import Constraint, read_constraints

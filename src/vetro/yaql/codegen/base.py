@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast as py
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.yaql import ast
 from vetro.yaql.codegen import pyast as b
 from vetro.yaql.context import Dialect

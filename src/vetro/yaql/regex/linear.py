@@ -22,8 +22,7 @@ references. Refusing is always right; it only costs speed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vetro.data_classes import dataclass
 from vetro.yaql.regex.nodes import MANY, Alt, AnyChar, At, Char, CharSet, Group, Node, Repeat, Seq
 
 #: Steps that one attempt may take, all ways together.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from vetro.data_classes import dataclass
 
 #: "No upper bound" of a repetition.
 MANY = 1 << 40

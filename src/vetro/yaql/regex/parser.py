@@ -6,8 +6,9 @@ Raises ValueError with the place of the mistake for bad patterns, `LimitExceeded
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from vetro.data_classes import dataclass
 from vetro.yaql.errors import LimitExceeded
 from vetro.yaql.regex.case import equals, expand, merge
 from vetro.yaql.regex.nodes import (

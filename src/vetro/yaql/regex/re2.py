@@ -7,9 +7,10 @@ Three differences are bridged per text, see `Written`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
+from vetro.data_classes import dataclass
 from vetro.yaql.regex.case import merge
 from vetro.yaql.regex.nodes import (
     MANY,

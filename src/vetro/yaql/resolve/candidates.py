@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vetro.data_classes import dataclass
 from vetro.yaql.context import Dialect
 from vetro.yaql.errors import MappingTranslation
 from vetro.yaql.resolve import failures

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
+from vetro.data_classes import dataclass
 from vetro.yaql.context import Dialect
 from vetro.yaql.errors import YaqlError
 from vetro.yaql.resolve import failures

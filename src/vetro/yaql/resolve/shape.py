@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.yaql.context import Dialect
 from vetro.yaql.resolve.signature import REQUIRED, Kind, Overload, Param, Type
 from vetro.yaql.types import RegexBase, predicate, specific_by_types

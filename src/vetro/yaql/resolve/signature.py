@@ -18,8 +18,10 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
+
+from vetro.data_classes import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 

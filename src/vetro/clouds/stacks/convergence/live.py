@@ -6,7 +6,7 @@ Between two pushes all of this is kept, so that a push costs as much as what it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from vetro.clouds.stacks.state.rows import StackRow, State
@@ -16,6 +16,7 @@ from vetro.clouds.stacks.templates.functions_table import CFN, HOT, Function
 from vetro.clouds.stacks.templates.hints import meant
 from vetro.clouds.stacks.templates.limits import Allowance, Meter
 from vetro.clouds.stacks.templates.template import Dialect, OutputDef, ResourceDef, Use
+from vetro.data_classes import dataclass
 from vetro.library.stackdata import ENVIRONMENT, FILES, VALUES, Part
 
 #: Who uses something: a resource or an output.

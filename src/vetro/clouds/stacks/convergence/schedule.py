@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import TypeVar
 
 from vetro.clouds.interface import CloudError
+from vetro.data_classes import dataclass
 
 Node = TypeVar("Node", bound=Hashable)
 

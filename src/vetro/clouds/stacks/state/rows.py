@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks import reservations
 from vetro.clouds.stacks.state.database import Database
+from vetro.data_classes import dataclass
 from vetro.library.stackdata import Part
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from vetro.clouds.interface import Conflict, Owner
 from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Kind, Record
+from vetro.data_classes import dataclass
 
 #: Of a snapshot. Only in ``open`` can anything be done with the environment's stacks; ``begun``: no row is kept yet.
 SnapshotState = Literal["begun", "making", "open", "restoring", "dropping"]

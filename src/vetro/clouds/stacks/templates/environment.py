@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import yaml
@@ -11,6 +11,7 @@ import yaml
 from vetro.clouds.interface import TemplateInvalid
 from vetro.clouds.stacks.templates.hints import meant
 from vetro.clouds.stacks.templates.limits import check_depth
+from vetro.data_classes import dataclass
 
 _KEYS = (
     "parameters",

@@ -7,13 +7,13 @@ to. Both dialects are read: HOT, and CFN for templates that a package sets as a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from vetro.clouds.drivers.values import Name, ValueInvalid, short
 from vetro.clouds.interface import TemplateInvalid
 from vetro.clouds.stacks.templates.hints import meant
 from vetro.clouds.stacks.templates.limits import check_depth
+from vetro.data_classes import dataclass
 
 #: ``(what, name)``: resource, attr, param, file, condition.
 Use = tuple[str, str]

@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Protocol
 
 from vetro.clouds.drivers.needs import Needs
@@ -21,6 +21,7 @@ from vetro.clouds.stacks.state.inventory import Inventory, Kind
 from vetro.clouds.stacks.templates.functions import ReferenceInvalid, walk
 from vetro.clouds.stacks.templates.hints import meant
 from vetro.clouds.waits import Say, Told, resource_text
+from vetro.data_classes import dataclass
 
 #: Stands for a part of a value that is not known before other resources are made.
 PENDING: Any = object()
