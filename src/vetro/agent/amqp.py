@@ -9,7 +9,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from amqp.basic_message import Message as Content
@@ -21,6 +20,7 @@ from vetro.agent.limits import LARGEST, LONGEST_NAME, MOST_HELD, read_json, refu
 from vetro.agent.sockets import queue_prefix, results_prefix
 from vetro.clouds.interface import NotFound, Owner
 from vetro.clouds.messages import Message
+from vetro.data_classes import dataclass
 from vetro.library.broker_names import answers_exchange
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass
 from typing import Any
 
 from amqp.exceptions import MessageNacked
@@ -19,6 +18,7 @@ from kombu.connection import Connection
 
 from vetro.agent.amqp_frames import Reception
 from vetro.agent.errors import AccountRefused, BrokerUnavailable, ChannelClosed
+from vetro.data_classes import dataclass
 
 log = logging.getLogger(__name__)
 

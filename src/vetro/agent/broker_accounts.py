@@ -19,7 +19,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +30,7 @@ from vetro.agent.hidden_password import PLACEHOLDER, SERVER_PLACEHOLDER, Passwor
 from vetro.agent.signing import ensure_key
 from vetro.agent.sockets import queue_prefix
 from vetro.clouds.interface import Owner
+from vetro.data_classes import dataclass
 from vetro.library.broker_names import EXCHANGE, answers_exchange, server_mark
 
 #: Filters that are remembered: a host has one, a server looks into many environments.

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from vetro.cli.client.progress import importing
 from vetro.cli.client.requests import Client, ClientError, Refused, compact
 from vetro.cli.compile_cache import cache_folder
 from vetro.cli.problems import render_problem
+from vetro.data_classes import dataclass
 from vetro.packages import load_path
 from vetro.packages.archive import ArchiveTree
 from vetro.packages.checks.paths import check_paths

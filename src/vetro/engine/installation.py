@@ -8,9 +8,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.library import core_packages
 from vetro.muranopl.api import Engine
 from vetro.muranopl.code_cache import CodeCache, MemoryCache

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from vetro.data_classes import dataclass
 
 #: ``done``: it ran to its end. ``failed``: the package or the task process failed. ``cancelled``: somebody (or its
 #: deadline) ended it, and its Finally blocks have run. ``killed``: it was cancelled and did not end in time.

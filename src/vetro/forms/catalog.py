@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any, Final, Protocol
 
+from vetro.data_classes import dataclass
 from vetro.forms.generated import class_form, sections_of
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Field, Form, Section

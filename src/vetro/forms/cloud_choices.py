@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.engine.models.usual_values import FLAVOR, flavor
 from vetro.forms.model import Choice, Field

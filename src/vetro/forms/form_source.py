@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.forms.answers import unchanged
 from vetro.forms.catalog import DescribedClass, Describer

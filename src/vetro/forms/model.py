@@ -8,9 +8,10 @@ answer changes is computed by its maker, which then gives a new form.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from typing import Any, Literal
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import ERROR, Diagnostic
 
 #: Members that hold answers: an empty list, text or mapping is one.

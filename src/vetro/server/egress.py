@@ -15,9 +15,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import IO, Any, Final
 from urllib.parse import urlsplit
+
+from vetro.data_classes import dataclass
 
 _PORTS = {"http": 80, "https": 443}
 #: Bytes of the head of an answer, with all provisional ones before it.

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Final
+
+from vetro.data_classes import dataclass
 
 #: Bytes of one value or body, as text, and of all stored values that a request loads.
 ONE: Final = 512 << 10

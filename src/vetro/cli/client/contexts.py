@@ -12,12 +12,13 @@ import re
 import tempfile
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from vetro.data_classes import dataclass
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError
 

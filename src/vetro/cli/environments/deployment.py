@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from vetro.cli.package_paths import load_packages, source_finder
 from vetro.cli.task_run import chosen_cloud
 from vetro.clouds import kinds
 from vetro.clouds.kind_protocols import Place
+from vetro.data_classes import dataclass
 from vetro.engine.models import put
 from vetro.model.environment import Environment
 from vetro.model.header import id_of

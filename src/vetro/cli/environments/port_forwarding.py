@@ -7,11 +7,11 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from vetro.cli import output as out
 from vetro.cli.client.requests import Client, ClientError
 from vetro.cli.environments.server_commands import PART, Sender, ServerTarget
+from vetro.data_classes import dataclass
 
 #: Connections that wait to be taken.
 _BACKLOG = 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vetro.cli import output as out
@@ -12,6 +11,7 @@ from vetro.cli.forms.answers import page_answers
 from vetro.cli.forms.questions import Question, is_there, put, within, without
 from vetro.cli.forms.terminal import TerminalIO, entered
 from vetro.cli.plaindata import json_text
+from vetro.data_classes import dataclass
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field, Page
 from vetro.forms.sessions import FormFailed, FormSession, Work

@@ -6,9 +6,10 @@ The list follows from the answers so far: a new object brings the fields of its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
+from vetro.data_classes import dataclass
 from vetro.forms.fill import ENTRIES
 from vetro.forms.model import Field, Page, Section
 from vetro.model.paths import ABSENT, at, pointer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +22,7 @@ from vetro.cli.forms.terminal import Terminal
 from vetro.cli.package_paths import extended, load_packages, source_finder
 from vetro.cli.package_queries import given_of, launcher
 from vetro.cli.plaindata import DataError
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.sessions import ClassFormSession, FormFailed, FormSession, Work
 from vetro.model.header import class_of, id_of

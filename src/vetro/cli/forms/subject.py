@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from vetro.cli import output as out
 from vetro.cli.deploy_target import TargetError, main_package
 from vetro.cli.package_paths import load_packages, suggestion_of_class
 from vetro.cli.plaindata import DataError, load_data
+from vetro.data_classes import dataclass
 from vetro.forms import form_source
 from vetro.forms.sessions import FormSession
 from vetro.library import core_packages

@@ -7,10 +7,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from vetro.clouds.interface import CloudError
+from vetro.data_classes import dataclass
 from vetro.engine.host.answer import Request
 from vetro.engine.host.script_output import ScriptOutput
 from vetro.engine.host.waits import agent_text

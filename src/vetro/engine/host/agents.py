@@ -13,10 +13,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from vetro.clouds.messages import Channel, Message
+from vetro.data_classes import dataclass
 from vetro.engine.host.agent_watch import AgentWatch, Call, Done, Servers, Unwatched
 from vetro.engine.host.answer import Abandoned, BadRequest, Handler, Request
 from vetro.engine.host.outbox import Outbox

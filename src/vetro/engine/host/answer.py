@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.engine.effect_kinds import Policy
 from vetro.muranopl.runtime.effects import EffectError
 from vetro.muranopl.runtime.exceptions import names_of

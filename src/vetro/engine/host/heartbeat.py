@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from vetro.data_classes import dataclass
 
 #: Parts of the allowed silence between two looks of `Heartbeat.watch`.
 _LOOKS = 8

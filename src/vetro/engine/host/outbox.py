@@ -12,11 +12,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from vetro.clouds.interface import CloudError
 from vetro.clouds.messages import Channel, Message
+from vetro.data_classes import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.engine.models.suggest import Suggester, Suggestions
 from vetro.engine.models.unknown_properties import unknown_property
 from vetro.engine.models.usual_values import server_names

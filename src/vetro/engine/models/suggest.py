@@ -9,9 +9,10 @@ except servers, networks and other parts that applications in practice do not li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.engine.models.unknown_properties import unknown_property
 from vetro.engine.models.usual_values import APPLICATION, FLAVOR, IMAGE, SERVER, application_name, fits
 from vetro.model.environment import ENVIRONMENT, Environment

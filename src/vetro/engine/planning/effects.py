@@ -11,12 +11,12 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from vetro.clouds.interface import CloudError, Owner
 from vetro.clouds.messages import Message
 from vetro.clouds.stacks.cloud import StackCloud
+from vetro.data_classes import dataclass
 from vetro.engine.effect_kinds import Answer, answer_of
 from vetro.engine.host.agents import RESULTS
 from vetro.engine.host.answer import BadRequest, Request, describe

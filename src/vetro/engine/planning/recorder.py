@@ -13,7 +13,6 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from vetro.clouds.stacks.specs import user_data_id
 from vetro.clouds.stacks.state.inventory import fixed_id
 from vetro.clouds.stacks.state.slices import copy_slice
 from vetro.clouds.stacks.types.ports import auto_port_id
+from vetro.data_classes import dataclass
 from vetro.engine.host.config import cloud_of, quotas_of
 from vetro.engine.planning.names import CHOSEN, Names
 from vetro.library.stackdata import digest_of, parts_of

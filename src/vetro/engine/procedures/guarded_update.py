@@ -26,9 +26,10 @@ A task that does not go well on the way back is tried again; when it never does,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, Literal, Self, get_args
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.engine.procedures.procedure import DONE, FINAL, GONE, Cancel, Command, Enqueue, Facts, TaskKind, Wake
 from vetro.engine.watching.states import State, worse

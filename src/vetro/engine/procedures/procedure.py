@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from vetro.data_classes import dataclass
 from vetro.engine.watching.states import State
 
 #: What is asked of a procedure: that it goes back, that what is now stays, that it ends since its environment does.

@@ -12,8 +12,9 @@ import os
 import resource
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from vetro.data_classes import dataclass
 from vetro.engine.sandbox import filter as call_filter
 from vetro.engine.sandbox import identity, kernel, landlock, mounts
 from vetro.engine.sandbox.layers import ADVICE, LAYERS, Layer

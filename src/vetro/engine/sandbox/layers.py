@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
+
+from vetro.data_classes import dataclass
 
 #: name -> what it does, in the order in which they are put on.
 LAYERS: Final[dict[str, str]] = {

@@ -8,10 +8,10 @@ import signal
 import socket
 import time
 from collections import deque
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.engine.task.messages import DEFECT, DISCONNECTED, FINE, OUT_OF_MEMORY
 from vetro.frames import Decoder, encode
 from vetro.muranopl.runtime.stacks import deep_calls

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from typing import Any, Literal
+
+from vetro.data_classes import dataclass
 
 #: ``deploy``: load, clean up, call ``deploy`` of the root (unless the model is empty: then everything is destroyed),
 #: finalise. ``action``: the same with a public method of an object. ``static``: a public static method of a class.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.engine.upgrading.migration import MigrationFailed, migrate, with_ids
 from vetro.engine.upgrading.steps import UpgradeStep, former_classes, steps, successor

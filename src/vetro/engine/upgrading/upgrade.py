@@ -6,9 +6,10 @@ Deterministic: the same model, packages, versions and answers give the same draf
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.upgrading.objects import Objects
 from vetro.engine.upgrading.questions import answer, questions

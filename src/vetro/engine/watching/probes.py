@@ -11,12 +11,12 @@ import os
 import socket
 import ssl
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network, IPv6Address, ip_address
 from typing import Literal
 
 from vetro.clouds.drivers.routes import route_to
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 
 #: Seconds that one probe takes at most.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from vetro.clouds.interface import Owner, ServerState
+from vetro.data_classes import dataclass
 from vetro.diagnostics import decode_messages
 from vetro.engine.watching import probes
 from vetro.engine.watching.states import ProbeState

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vetro.data_classes import dataclass
 from vetro.engine.effect_kinds import Policy
 from vetro.engine.worker.journal import RecordedEffect, about
 from vetro.engine.worker.ports import HostPort, HostUnavailable

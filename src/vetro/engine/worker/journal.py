@@ -10,9 +10,10 @@ says why it is made so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from vetro.data_classes import dataclass
 from vetro.yaql.errors import VetroError
 
 

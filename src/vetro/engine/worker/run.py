@@ -11,9 +11,9 @@ import select
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vetro.data_classes import dataclass
 from vetro.engine.task.launcher import Exit
 from vetro.engine.worker import ends
 from vetro.engine.worker.checkpoint import Throttle, cpu_seconds, sleeps

@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from vetro.data_classes import dataclass
 from vetro.engine.effect_kinds import Policy
 from vetro.engine.task.task import Task
 from vetro.engine.version import engine_version

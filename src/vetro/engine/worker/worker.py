@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.engine.effect_kinds import Policy
 from vetro.engine.outcome import OpenEffect, Outcome
 from vetro.engine.worker.ends import died_too_often

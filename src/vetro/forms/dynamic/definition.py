@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic
 from vetro.forms.dynamic.expressions import Expression
 from vetro.forms.dynamic.versions import APPLICATION_NAME, LATEST, Version

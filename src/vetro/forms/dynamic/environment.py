@@ -11,8 +11,10 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
+
+from vetro.data_classes import dataclass
 
 Row = Mapping[str, Any]
 

@@ -6,10 +6,11 @@ They run on the engines of the language (RE2, else a bounded one), so no pattern
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.forms.dynamic.expressions import LIMITS, plain_dialect
 from vetro.yaql.context import CodeContext, Execution
 from vetro.yaql.errors import LimitExceeded, Stop

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.forms.dynamic.attributes import text
 from vetro.forms.dynamic.definition import FormDefinition
 from vetro.forms.dynamic.expressions import evaluate

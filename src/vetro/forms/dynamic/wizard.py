@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import text
 from vetro.forms.dynamic.definition import BUILT_IN_FORM, Definition, FormDefinition

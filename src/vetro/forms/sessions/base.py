@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.model import Choice, Form, Picker
 from vetro.forms.sessions.review import Earlier

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.forms.model import Field, Form, Section
 from vetro.forms.values import same
 from vetro.model.header import class_of, header_of

@@ -8,9 +8,10 @@ the web session, encrypted; the session ends with them.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server.accounts import login, throttle
 from vetro.server.accounts.keystone import caller_of_keystone, checker

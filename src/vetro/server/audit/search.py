@@ -6,12 +6,12 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
 from django.db.models import Q, QuerySet
 
+from vetro.data_classes import dataclass
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.sentences import sentence
 from vetro.server.errors import Unavailable

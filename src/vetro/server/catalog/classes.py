@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.db.models import Q
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import PackageClass

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db.models import Q
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import TEXTS, Text, decode_messages, encode_messages
 from vetro.muranopl.declarations.versions import parse_version
 from vetro.packages.compat.findings import Level, promises, required_version

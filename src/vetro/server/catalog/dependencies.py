@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from django.db.models import Q
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.model.header import parse_type_text, type_of
 from vetro.model.tree import objects
@@ -154,8 +155,11 @@ def _known_classes(caller: Caller, names: list[str]) -> list[str]:
     return sorted(found)
 
 
+_NO_WISHES = Wishes()
+
+
 class _Choice:
-    def __init__(self, project_id: str, pinned: Pinned, wishes: Wishes = Wishes()) -> None:
+    def __init__(self, project_id: str, pinned: Pinned, wishes: Wishes = _NO_WISHES) -> None:
         self.rows = Rows(project_id, _gone(project_id, [*pinned, *wishes.beside]))
         preferred: dict[str, list[str]] = {}
         for package in pinned:

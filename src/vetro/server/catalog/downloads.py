@@ -5,9 +5,9 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urljoin
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server import egress
 from vetro.server.catalog.response_body import FetchFailed, body_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.catalog import blobs, limits

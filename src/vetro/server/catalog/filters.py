@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.declarations.versions import parse_spec, parse_version
 from vetro.muranopl.errors import DeclarationError
 from vetro.server.caller import Caller

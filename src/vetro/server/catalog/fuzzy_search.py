@@ -12,9 +12,10 @@ until there are enough: nobody reads further. Of packages only those are read th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.server.caller import Caller
 from vetro.server.catalog import spelling, trigrams
 from vetro.server.catalog.filters import Conditions, Filters, bounded

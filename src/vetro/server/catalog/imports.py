@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller

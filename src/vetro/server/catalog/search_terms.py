@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from vetro.data_classes import dataclass
 
 #: Terms of one search, and alternatives of one.
 MOST: Final = 8

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from django.db import connection
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import AuthorText
 from vetro.muranopl.declarations.versions import parse_version
 from vetro.packages.texts import authored

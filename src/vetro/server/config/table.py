@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from vetro.clouds.quotas import QUOTAS, UNLIMITED, Quota
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 
 

@@ -6,9 +6,9 @@ environment, a few environments a search: whoever types goes on searching, and f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.model.environment import applications_of
 from vetro.model.header import id_of, label_of
 from vetro.server.cache import RecentCache

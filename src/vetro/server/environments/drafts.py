@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db import transaction
 from django.db.models.functions import Length
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.model import paths
 from vetro.model.environment import applications_of, view_of

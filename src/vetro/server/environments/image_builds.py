@@ -6,7 +6,7 @@ looks after the installation: programs of this machine run for it, with its righ
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from vetro.clouds.errors import CloudError
@@ -14,6 +14,7 @@ from vetro.clouds.images.building import Build
 from vetro.clouds.images.recipe import DEFAULT
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import BUILD_IMAGE
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller

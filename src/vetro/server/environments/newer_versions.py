@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import Q
 
+from vetro.data_classes import dataclass
 from vetro.muranopl.declarations.versions import parse_version, version_key
 from vetro.packages.lock import LockedPackage
 from vetro.server.caller import Caller

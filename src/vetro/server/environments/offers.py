@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.model.header import parse_type_text, type_of
 from vetro.model.tree import objects
 from vetro.muranopl.declarations.versions import parse_version, version_key

@@ -6,11 +6,11 @@ Who refers to another component uses it: it is started after that one and stoppe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from vetro.clouds.interface import PowerAction
+from vetro.data_classes import dataclass
 from vetro.model.environment import applications_of
 from vetro.model.header import id_of, label_of
 from vetro.model.tree import by_id, objects, references

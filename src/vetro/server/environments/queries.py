@@ -10,11 +10,11 @@ somebody has a session of the present version open; else ``ready``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server.caller import Caller
 from vetro.server.environments.errors import Busy, NotYours, Reserved

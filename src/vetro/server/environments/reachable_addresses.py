@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from vetro.data_classes import dataclass
 from vetro.model.copies import Classes
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import header_of, id_of, label_of, type_of

@@ -9,11 +9,11 @@ the new class has no place for stays in the draft, and plans tell it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 
+from vetro.data_classes import dataclass
 from vetro.engine.query.query import AskFailed
 from vetro.model.environment import deployed_objects
 from vetro.model.header import id_of, parse_type_text, type_of

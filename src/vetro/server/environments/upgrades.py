@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final
 
 from django.db import transaction
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.engine.query.query import AskFailed
 from vetro.engine.task.task import Budget

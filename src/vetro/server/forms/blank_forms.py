@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any, Final
@@ -18,6 +18,7 @@ from typing import Any, Final
 from django.core import signing
 from django.utils.crypto import salted_hmac
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.forms.sessions import DefinitionFormSession, FormFailed, FormSession, Work
 from vetro.model.tree import copied, find

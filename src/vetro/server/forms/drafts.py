@@ -6,13 +6,14 @@ What two windows do at once is told apart by the revision: `save` refuses what w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import TEXTS, Text, decode_messages, encode_messages
 from vetro.muranopl.runtime.stacks import deep_calls
 from vetro.server.caller import Caller

@@ -12,12 +12,12 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from django.db import transaction
 
+from vetro.data_classes import dataclass
 from vetro.forms.placement import field_at
 from vetro.forms.sessions import FormFailed
 from vetro.model.copies import Classes

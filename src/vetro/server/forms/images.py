@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from vetro.clouds import interface as clouds_say
 from vetro.clouds.interface import CloudError
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic, Text
 from vetro.forms.builders import builder_form as empty_builder_form
 from vetro.forms.fill import Filler

@@ -7,9 +7,9 @@ They raise `NotFound`, `Invalid`, `Forbidden`, and `FormFailed` for classes that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.forms import form_source
 from vetro.forms.keywords import Schema

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic, Text, decode_messages
 from vetro.forms.answers import Merger
 from vetro.forms.catalog import DescribedClass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic
 from vetro.forms.model import Choice, Form
 

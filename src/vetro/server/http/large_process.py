@@ -20,10 +20,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.server import large_requests
 from vetro.server.config.address import RUN
 from vetro.server.http.large_transfer import SentResponse, address, request_of, send

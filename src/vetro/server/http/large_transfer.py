@@ -14,11 +14,11 @@ import socket
 import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, cast
 from wsgiref.util import FileWrapper
 
+from vetro.data_classes import dataclass
 from vetro.server.config.address import RUN
 from vetro.server.errors import TooLarge, TooMany, Unavailable
 from vetro.server.http.concurrency import Places

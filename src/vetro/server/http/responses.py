@@ -11,9 +11,9 @@ import asyncio
 from asyncio import FIRST_COMPLETED
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.server.requests.buffered_response import PART, BufferedResponse
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]

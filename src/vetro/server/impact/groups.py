@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 
 #: From the worst to the best; an environment is in the first one that fits.

@@ -13,13 +13,14 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from vetro.agent.signing import ensure_key
 from vetro.clouds.interface import Cloud, Owner
 from vetro.clouds.stacks.state.slices import Slices
+from vetro.data_classes import dataclass
 from vetro.engine.host.config import cloud_of
 from vetro.engine.host.encryption import SecretCipher
 from vetro.engine.host.simple_effects import Small

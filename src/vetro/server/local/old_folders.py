@@ -24,10 +24,11 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.engine.worker.journal import Ended, Note, RecordedEffect
 from vetro.model.environment import Environment as Model
 from vetro.muranopl.runtime.stacks import deep_calls

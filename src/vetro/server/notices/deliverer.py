@@ -17,7 +17,6 @@ import random
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,6 +24,7 @@ from django.db import Error as DatabaseFailed
 from django.db import connections, transaction
 from django.db.models import F, Q, QuerySet
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.worker.ports import Step
 from vetro.server.config.config import Config

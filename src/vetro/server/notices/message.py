@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.utils import translation
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import TEXTS, Text, decode_messages
 from vetro.engine.watching.states import State
 from vetro.server.accounts.models import Project

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import F, Q
 
 from vetro.clouds.quotas import UNLIMITED
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text, decode_messages, encode_messages
 from vetro.engine.watching.states import State
 from vetro.model.environment import applications_of, deployed_objects

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from vetro import __version__
+from vetro.data_classes import dataclass
 from vetro.server.config.config import Config, ConfigError
 
 _NOTHING: AbstractContextManager[Any] = nullcontext()

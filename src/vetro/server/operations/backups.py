@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import OK, Diagnostic
 from vetro.server.audit.models import AuditRecord
 from vetro.server.config.config import Config

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
 from vetro.clouds.errors import CloudError
+from vetro.data_classes import dataclass
 from vetro.server.accounts.models import User
 from vetro.server.audit.models import AuditRecord
 from vetro.server.catalog.models import Package

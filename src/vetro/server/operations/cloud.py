@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from vetro.clouds.errors import CloudError
 from vetro.clouds.overview import overview
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.data_classes import dataclass
 from vetro.server.accounts.models import Project
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config

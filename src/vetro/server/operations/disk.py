@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -14,6 +13,7 @@ from django.db.models import Q, Sum
 
 from vetro.clouds import overview
 from vetro.clouds.images.store import ImageStore
+from vetro.data_classes import dataclass
 from vetro.server.catalog import blobs, garbage
 from vetro.server.catalog.models import Package
 from vetro.server.config.config import Config

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic, Text
 from vetro.server.config.config import Config
 from vetro.server.errors import Unavailable

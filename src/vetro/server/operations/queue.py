@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from django.db.models import Count, Q
 
+from vetro.data_classes import dataclass
 from vetro.server.accounts.models import Project, User
 from vetro.server.config.config import Config
 from vetro.server.environments.models import Environment

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.server.accounts.models import Project
 from vetro.server.accounts.policy import enforce
 from vetro.server.caller import Caller

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db import transaction
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.engine.procedures.guarded_update import GuardedUpdate
 from vetro.engine.watching.states import State as Health

@@ -9,12 +9,13 @@ task has the first two already.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text, encode_messages
 from vetro.engine.procedures.guarded_update import ENDED, RESERVED, GuardedUpdate, Step, advance
 from vetro.engine.procedures.procedure import Cancel, Command, Enqueue, Facts, Intervention, Wake

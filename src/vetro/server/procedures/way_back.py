@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from vetro.clouds.interface import CloudError, Owner, Snapshots
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.engine.host.config import cloud_of
 from vetro.engine.query.query import AskFailed

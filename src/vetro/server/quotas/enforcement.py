@@ -17,12 +17,12 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
 from vetro.clouds.quotas import QUOTAS, UNLIMITED, refusal
+from vetro.data_classes import dataclass
 from vetro.server.quotas.errors import QuotaBusy, QuotaExceeded, QuotaFull
 from vetro.server.quotas.limits import limit
 from vetro.server.quotas.usage import used

@@ -14,7 +14,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from vetro.clouds.errors import CloudError
 from vetro.clouds.guest import running_command
 from vetro.clouds.guest.command_process import WAITING
 from vetro.clouds.interface import Cloud, Command, NotAvailable, Owner, RunningCommand, RunsCommands
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller

@@ -11,13 +11,13 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from vetro.clouds.errors import CloudError
 from vetro.clouds.guest.console_text import plain_lines
 from vetro.clouds.interface import Cloud, NotAvailable, Owner, ServerState, ShowsJournals
 from vetro.clouds.stacks.kind import DriverKind
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.model.environment import deployed_objects
 from vetro.server import large_requests

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
 
+from vetro.data_classes import dataclass
 from vetro.server.config.config import Config
 from vetro.server.errors import NotFound
 from vetro.server.tasks import clock, members

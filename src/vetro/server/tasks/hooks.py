@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
+from vetro.data_classes import dataclass
 from vetro.engine.outcome import Outcome
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Max, Q
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text, decode_messages, encode_messages
 from vetro.engine.host.waits import cut
 from vetro.model.header import name_of

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.watching.inventory import EVERY
 from vetro.model.environment import deployed_objects

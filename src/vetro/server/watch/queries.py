@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.watching.states import State
 from vetro.model.environment import applications_of

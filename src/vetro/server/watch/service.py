@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 from django.db.models import Q
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import encode_messages
 from vetro.engine.outcome import Outcome
 from vetro.engine.watching.states import Observation, State, worst

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
+from vetro.data_classes import dataclass
 from vetro.engine.watching.inventory import LONGEST, plain_text
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import id_of, label_of, type_of

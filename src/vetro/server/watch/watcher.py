@@ -20,12 +20,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import Error as DatabaseFailed
 from django.db import InterfaceError, OperationalError, connections
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.engine.task.launcher import Launcher
 from vetro.engine.worker.ports import HostPort, HostUnavailable

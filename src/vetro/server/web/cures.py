@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
+from vetro.data_classes import dataclass
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 

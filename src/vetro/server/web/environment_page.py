@@ -6,13 +6,14 @@ Secrets are concealed here, before anything reaches a template.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from vetro.clouds.errors import CloudError
+from vetro.data_classes import dataclass
 from vetro.model.copies import Classes
 from vetro.model.differences import Difference, Property, diff, in_words, tidied
 from vetro.model.environment import applications_of, deployed_objects

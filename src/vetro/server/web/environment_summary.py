@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from vetro.data_classes import dataclass
 from vetro.model.environment import applications_of, deployed_objects
 from vetro.model.header import class_name, label_of, type_of
 from vetro.server.cache import RecentCache

@@ -8,12 +8,12 @@ the page does without until then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from django.db.models import F, Q
 
+from vetro.data_classes import dataclass
 from vetro.engine.watching.states import State
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller

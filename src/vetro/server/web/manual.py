@@ -10,7 +10,6 @@ import functools
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 from django.utils.safestring import SafeString
 
 import vetro
+from vetro.data_classes import dataclass
 from vetro.server.catalog.inspection.markdown import tokens
 from vetro.server.catalog.search_terms import terms_of
 from vetro.server.web import markdown

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.forms.dynamic.attributes import COMMON, CONVERT, Convert
 from vetro.forms.model import Choice, Kind, Picker

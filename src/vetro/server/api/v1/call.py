@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest, QueryDict
 
+from vetro.data_classes import dataclass
 from vetro.server.api.v2.parsing import check_storable
 from vetro.server.caller import Caller
 from vetro.server.environments.limits import check_parts

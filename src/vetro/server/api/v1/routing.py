@@ -10,7 +10,6 @@ import json
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -20,6 +19,7 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.multipartparser import MultiPartParserError
 
+from vetro.data_classes import dataclass
 from vetro.server.accounts.authentication import caller_of
 from vetro.server.accounts.policy import enforce
 from vetro.server.api.v1.call import Call, InParts, Raw

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -21,6 +20,7 @@ from typing import IO, Any
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from vetro import __version__
+from vetro.data_classes import dataclass
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
 from vetro.server.catalog import blobs, garbage

@@ -21,10 +21,11 @@ import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import IO, Any, Final
 
+from vetro.data_classes import dataclass
 from vetro.server.operations.database.errors import BackupNewer, BackupUnusable
 
 #: What `audit` calls a backup that was made; `vetro doctor` and pages look for the newest. They need no PostgreSQL.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -19,6 +18,7 @@ from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, Error, IntegrityError, connections, models, transaction
 from django.db.models.sql import InsertQuery
 
+from vetro.data_classes import dataclass
 from vetro.server.config.config import Config
 from vetro.server.config.display import without_password
 from vetro.server.database import database_settings

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
+from vetro.data_classes import dataclass
 from vetro.server.audit.models import AuditRecord
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from vetro import file_lock
+from vetro.data_classes import dataclass
 from vetro.server.operations.database.errors import DatabaseMoved, RestoreFailed, SchemaNewer, SchemaOlder
 from vetro.server.tasks.backends import labels_of_plugins
 

@@ -8,10 +8,10 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import ERROR, OK, WARNING, Diagnostic
 
 #: Seconds for one request.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from vetro.data_classes import dataclass
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.catalog import fuzzy_search

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import decode_messages
 from vetro.model.files import as_file, file_in
 from vetro.model.header import label_of_type

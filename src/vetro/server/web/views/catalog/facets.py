@@ -9,12 +9,12 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
 
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
+from vetro.data_classes import dataclass
 from vetro.server.caller import Caller
 from vetro.server.catalog.models import Package
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
+from vetro.data_classes import dataclass
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
 from vetro.server.environments.limits import known_id

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from dataclasses import field as _made
 
 from django.utils.safestring import SafeString
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic
 from vetro.forms.model import Field
 from vetro.server.language import translated

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic
 from vetro.forms import entry
 from vetro.forms.model import Field, Kind, flaw

@@ -5,11 +5,12 @@ it stands at the end of the author's last page, and is sent with that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.http import QueryDict
 
+from vetro.data_classes import dataclass
 from vetro.diagnostics import Diagnostic
 from vetro.forms.dynamic.definition import BUILT_IN_FORM
 from vetro.model.paths import pointer

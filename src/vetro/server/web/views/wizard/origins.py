@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from django.http import HttpRequest
 
+from vetro.data_classes import dataclass
 from vetro.server.caller import Caller
 from vetro.server.forms import form_session
 
