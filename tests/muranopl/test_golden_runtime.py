@@ -13,6 +13,7 @@ to be reviewed.
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,8 @@ def test_rendering(path: Path) -> None:
     if os.environ.get("VETRO_UPDATE_GOLDEN"):
         path.write_text(description + BAR + rendered, encoding="utf-8")
         return
+    # A text of so many characters, and the 49 bytes that Python 3.11 needs besides; later ones need fewer.
+    expected = expected.replace("4000000049", str(4_000_000_000 + sys.getsizeof("")))
     assert rendered == expected
 
 

@@ -14,7 +14,8 @@ from vetro.muranopl import Engine, VirtualClock
 from vetro.muranopl.errors import NestingLimit
 from vetro.packages.memory import memory_package
 
-ENOUGH = 500
+#: Python 3.12 lets C functions nest 1,500 times, 3.13 10,000 times: a level of `any` or `orderBy` takes three of these.
+ENOUGH = 480 if sys.version_info[:2] == (3, 12) else 500
 TOO_MANY = 1_000_000
 OBJECTS = 5_000
 SMALL_STACK = 512 * 1024

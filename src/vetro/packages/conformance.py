@@ -108,10 +108,10 @@ class PackageFormatConformance:
         with self._folder() as folder:
             package = self._load(DirectoryTree(folder))
             wanted = parse_format(self.format)
-            given = {"format_name": package.plugin.format_name, "runtime_version": package.plugin.runtime_version}
-            _same(
-                {"format_name": wanted.name, "runtime_version": wanted.version}, given, "is not what it was made with"
-            )
+            plugin = package.plugin
+            given = {"format_name": plugin.format_name, "runtime_version": str(plugin.runtime_version)}
+            made = {"format_name": wanted.name, "runtime_version": str(wanted.version)}
+            _same(made, given, "is not what it was made with")
             assert package.classes, "the sample has no class"
             for member in MEMBERS:
                 getattr(package.plugin, member)
