@@ -77,6 +77,20 @@ def test_what_a_class_says_itself_is_kept() -> None:
     assert (repr(Own(1)), Own(1) == Own(2), hash(Own(3))) == ("own", True, 7)
 
 
+def test_what_extends_a_frozen_class_is_frozen() -> None:
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Public:
+        x: int
+
+    @data_classes.dataclass(frozen=True, slots=True)
+    class Own(Public):
+        y: int = 0
+
+    assert Own(1) == Own(1) != Own(1, 2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Own(1).y = 2  # type: ignore[misc]
+
+
 @data_classes.dataclass(frozen=True, slots=True)
 class Kept:
     x: int

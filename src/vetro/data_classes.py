@@ -2,7 +2,8 @@
 
 Python compiles six functions for a frozen class, each from a text of its own, which was a third of importing the
 language. Here it compiles ``__init__`` alone, and the others are shared. The type checker sees the original, so
-``frozen`` is what it holds: at run time nothing tests it.
+``frozen`` is what it holds: at run time nothing tests it. What plug-ins make (`vetro.clouds.interface` and the like)
+are data classes of Python's (docs/decisions/0051-data-classes-and-versions-of-our-own.md).
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ else:
             cls.__doc__ = cls.__name__  # the original would write the signature there, which takes as long as all else
         own = cls.__dict__
         hashed = own.get("__hash__") is not None or ("__hash__" in own and "__eq__" not in own)
-        made = dataclasses.dataclass(cls, slots=slots, kw_only=kw_only, eq=False, repr=False)
+        # What extends a frozen class of Python's has to be one.
+        strict = frozen and any(_is_frozen(base) for base in cls.__mro__[1:])
+        made = dataclasses.dataclass(cls, slots=slots, kw_only=kw_only, frozen=strict, eq=False, repr=False)
         if "__repr__" not in own:
             made.__repr__ = _shown
         if not eq:
@@ -46,6 +49,11 @@ else:
         for name in ("__lt__", "__le__", "__gt__", "__ge__") if order else ():
             setattr(made, name, _comparison(key, getattr(operator, name)))
         return made
+
+
+def _is_frozen(cls: type) -> bool:
+    found = cls.__dict__.get("__dataclass_params__")
+    return found is not None and bool(found.frozen)
 
 
 def _key(cls: type) -> Callable[[Any], tuple[Any, ...]]:

@@ -14,10 +14,9 @@ found by, the values stay what they are, and messages among them are translated 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from string import Formatter
 from typing import Any, Final, Literal, TypeAlias
-
-from vetro.data_classes import dataclass
 
 #: What a value of a message may be; everything else is turned into text.
 Value: TypeAlias = "str | int | float | bool | None"

@@ -9,13 +9,12 @@ disks GiB. Source of the rules: LOCAL_CLOUD.md 1-3, CORE_LIBRARY.md 3 (HeatStack
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.errors import CloudError as CloudError
 from vetro.clouds.messages import Channel
-from vetro.data_classes import dataclass
 
 #: What `Cloud.catalog` lists.
 Catalog = Literal[

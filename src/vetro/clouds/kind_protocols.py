@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from vetro.clouds.interface import Cloud, Owner
 from vetro.clouds.messages import Channel
-from vetro.data_classes import dataclass
 
 if TYPE_CHECKING:
     from vetro.clouds.images.store import ImageStore

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
-
-from vetro.data_classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ of single projects lie in its database (`vetro.server.quotas`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from vetro.clouds.interface import CloudError
-from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 
 UNLIMITED: Final = -1

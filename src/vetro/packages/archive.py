@@ -12,10 +12,10 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.packages.errors import ArchiveError
 from vetro.packages.files import FileTree

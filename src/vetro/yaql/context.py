@@ -8,10 +8,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from vetro.data_classes import dataclass
 from vetro.yaql.errors import CollectionTooLarge, MemoryQuotaExceeded, StepsExceeded
 from vetro.yaql.resolve.signature import FunctionTable
 

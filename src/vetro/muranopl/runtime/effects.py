@@ -21,10 +21,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from vetro.data_classes import dataclass
 from vetro.muranopl.runtime.exceptions import names_of
 from vetro.yaql.errors import VetroError, kind_of
 from vetro.yaql.values import check_depth, thaw

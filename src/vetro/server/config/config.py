@@ -11,10 +11,10 @@ import os
 import stat
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from vetro.data_classes import dataclass
 from vetro.server.config.table import SETTINGS, Setting
 from vetro.yaql.didyoumean import suggest
 from vetro.yaql.errors import VetroError

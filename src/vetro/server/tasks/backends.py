@@ -8,12 +8,11 @@ keeps in tables of its own is no data of the installation: it is made anew from 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from vetro.data_classes import dataclass
 from vetro.server.config.config import Config, ConfigError
 
 if TYPE_CHECKING:
