@@ -108,6 +108,19 @@ def test_what_has_to_be_answered_first_is_named(ann: Any, browser: Browser) -> N
     assert "It depends" in text(client.get(ADDRESS, headers=PART)) and not FormDraft.objects.exists()
 
 
+def test_passwords_are_made_for_a_plan(ann: Any, browser: Browser) -> None:
+    """Most applications want one, and said nothing of what one gets."""
+    standard_packages.ensure()
+    text = SHOP.replace(
+        "  title: {",
+        "  pin: {Contract: $.string().notNull().check(len($) > 8), Meta: {f:Secret: {}}}\n  title: {",
+    ).replace("std: io.murano,", "std: io.murano, f: io.murano.metadata.forms,")
+    service.import_packages(ann.caller, [archive("com.example.Shop", Name="Shop", classes={"com.example.Shop": text})])
+    told = browser(ann).post(ADDRESS, headers=PART).content.decode()
+    assert "It depends on what you answer to:" not in told
+    assert Task.objects.get().kind == "plan" and not FormDraft.objects.exists()
+
+
 def test_a_reader_starts_nothing(people: Any, shop: Any, ann: Any, browser: Browser) -> None:
     rita = people("rita", ann.caller.project_name, "reader")
     client = browser(rita)

@@ -1,7 +1,7 @@
 """What an application would make if its form was sent as it is: the plan of an environment with nothing else in it.
 
 It is made once for a version and a project, when somebody asks, and told to all of the project after that. What the
-form asks without an answer of its own (a password, another application) is said instead.
+form asks without an answer of its own (an address, another application) is said instead; passwords are made for it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from vetro.data_classes import dataclass
+from vetro.forms.password_generator import can_be_made
 from vetro.forms.placement import field_at
 from vetro.forms.sessions import FormFailed
 from vetro.model.copies import Classes
@@ -88,9 +89,12 @@ def begin(caller: Caller, package: Package) -> DryRun:
         shown = form_session.begin(caller, package=package.id)
         missing: list[str] = []
         try:
+            answers: dict[str, str] = {}
             for _ in range(_PAGES):
-                shown = form_session.submit(caller, shown.id, {}, partial=True)
-                if shown.outcome != "next":
+                shown = form_session.submit(caller, shown.id, answers, partial=True)
+                # What is wrong with passwords that were made here nobody can mend.
+                answers = _passwords(caller, shown) if shown.outcome == "invalid" and not answers else {}
+                if shown.outcome != "next" and not answers:
                     break
             if shown.outcome == "ready":
                 found = DryRun(form_session.plan(caller, shown.id))
@@ -102,6 +106,23 @@ def begin(caller: Caller, package: Package) -> DryRun:
         form_session.discard(caller, shown.id)
     _keep(_file(caller, package), {"task": found.task.id if found.task else "", "missing": list(found.missing)})
     return found
+
+
+def _passwords(caller: Caller, shown: FormView) -> dict[str, str]:
+    """Passwords for what a page lacks, where it lacks nothing else: nobody has to think of one for a plan."""
+    fields = {}
+    for problem in shown.problems:
+        found = (field_at(page, problem.place) for page in shown.form.pages)
+        field = next((field for field in found if field is not None), None)
+        if field is None or problem.place.count("/") != 1 or not can_be_made(field):
+            return {}
+        fields[field.name] = field
+    made = {
+        name: form_session.password(caller, shown.id, f"/{name}")
+        for name, field in fields.items()
+        if not field.confirms
+    }
+    return {**made, **{name: made.get(field.confirms, "") for name, field in fields.items() if field.confirms}}
 
 
 def plan_totals(task: Task) -> PlanTotals:
@@ -143,7 +164,7 @@ def _label(shown: FormView, path: str) -> str:
 
 
 def _file(caller: Caller, package: Package) -> Path:
-    key = hashlib.sha256(f"{caller.project_id} {package.id} {package.digest}".encode()).hexdigest()
+    key = hashlib.sha256(f"{caller.project_id} {package.id} {package.digest} 2".encode()).hexdigest()
     return config().data / "cache" / "rehearsals" / f"{key}.json"
 
 
