@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Running, running
 from tests.browser.kit import examined
 from tests.browser.kit_applications import LONG
+from vetro.packages import open_package
 from vetro.packages.bundle import applications
 
 
@@ -37,14 +38,18 @@ def test_one_click_on_the_empty_catalog_adds_all_applications(service: Running, 
     expect(page.locator(".tile")).to_have_count(9, timeout=LONG)
     assert page.url == f"{service.url}/app/catalog/"
     expect(page.locator("#notices")).to_contain_text("9 applications of Vetro are in the catalog.")
-    assert sorted(page.locator(".tile h2").all_inner_texts()) == names
+    titles = {name: open_package(applications()[name][-1]).manifest.raw["Name"] for name in names}
+    assert sorted(page.locator(".tile h2").all_inner_texts()) == sorted(titles.values())
     assert examined(page, "catalog-of-vetro") == []
 
     # Each with both versions; the newest one is what the catalog opens and deploys.
     rows = service.api("ann", "GET", "/v2/packages?limit=100")["items"]
-    there = {(row["fqn"], row["version"]) for row in rows}
-    assert there == {(f"io.vetro.catalog.{name}", folder.name) for name in names for folder in applications()[name]}
-    for name in ("WordPress", "Memcached"):
+    ids = {row["fqn"].removeprefix("io.vetro.catalog."): row["id"] for row in rows if "vetro.catalog." in row["fqn"]}
+    assert sorted(ids) == names
+    for name, id in ids.items():
+        versions = [row["version"] for row in service.api("ann", "GET", f"/v2/packages/{id}")["versions"]]
+        assert sorted(versions) == [folder.name for folder in applications()[name]]
+    for name in (titles["WordPress"], titles["StaticSite"]):
         page.goto("/app/catalog/")
         page.get_by_role("link", name=name, exact=True).click()
         expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()

@@ -11,12 +11,14 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.support.needs import need
 from tests.support.servers import image_store
 from vetro.clouds.drivers.errors import HostFailed, ImageBuildFailed, ImageBusy, ImageDamaged, ImageMissing
+from vetro.clouds.guest import first_files
 from vetro.clouds.images import build as building
 from vetro.clouds.images import shift
 from vetro.clouds.images.build import build, import_archive
@@ -202,6 +204,18 @@ def test_unknown_recipes_and_missing_tools_are_named(tmp_path: Path, monkeypatch
     monkeypatch.setattr(building, "which", lambda tool: None)
     with pytest.raises(ImageBuildFailed, match="no 'mmdebstrap'"):
         build(ImageStore(tmp_path))
+
+
+def test_a_cache_of_packages_that_this_machine_asks_is_asked_by_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What apt here is told of proxies, each server is told that is made then, and nothing else of it."""
+    said = 'Acquire::http::Proxy "http://cache.example.org:3142";\nAPT::Get::Assume-Yes "true";\n'
+    monkeypatch.setattr(first_files.sources, "run", lambda words: said)
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(first_files.sources, "apt_sources", lambda suite: "Suites: bookworm\n")
+    image = SimpleNamespace(name="debian-12", manifest={"recipe": "x"})
+    files = first_files.outside_files(image)  # type: ignore[arg-type]
+    assert files["etc/apt/apt.conf.d/61vetro-host"][1] == b'Acquire::http::Proxy "http://cache.example.org:3142";\n'
 
 
 def test_packages_that_lie_ready_are_fetched_and_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,9 @@ from tests.support.servers import image_store, server
 from vetro.clouds.drivers import tools
 from vetro.clouds.drivers.errors import DriverError
 from vetro.clouds.drivers.spec_files import load, save
+from vetro.clouds.drivers.specs import VolumeSpec
 from vetro.clouds.drivers.tools import which
+from vetro.clouds.drivers.values import Id, Name
 from vetro.clouds.proot import server as proot_server
 from vetro.clouds.proot import systemctl
 from vetro.clouds.proot.driver import ProotDriver
@@ -62,6 +65,41 @@ def test_a_servers_life_without_root(home: Path) -> None:
     assert seen["swept"] == ["server web1 (server-1)", "network net (net)"]
     assert seen["left"] == []
     assert str(home) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+
+
+@pytest.mark.campaign  # two servers, each a copy of the image, and five starts
+@pytest.mark.timeout(900)
+def test_a_volume_outlives_its_server_without_root(home: Path) -> None:
+    need("proot is not installed" if which("proot") is None else None)
+    archive = home / "rootfs.tar"
+    shutil.copyfile(image_store().get("debian-12").tar, archive)
+    archive.chmod(0o644)
+    done = as_nobody("tests.support.proot_volumes", [str(home), str(archive)], 880, HOME=str(home))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout) == {
+        "changed": '{"changed": [0], "values": [null]}[0]',
+        "again": '{"changed": [], "values": [null]}[0]',
+        "without": "ls: cannot access '/run/vetro-volumes': No such file or directory\n[2]",
+        "moved": "kept\n[0]",
+        "gone": "later\n[0]",
+        "back": "kept\n[0]",
+        "left": "",
+    }
+
+
+def test_volumes_that_a_server_without_root_cannot_have(tmp_path: Path) -> None:
+    driver, spec = ProotDriver(tmp_path), server(1, "10.99.0")
+    one = VolumeSpec(Id("volume-1"), Name("data"), 1, device="/dev/vdb")
+    with pytest.raises(DriverError, match="there is no volume 'data' that 'web1' could have"):
+        driver._attached(replace(spec, volumes=(one,)))
+    driver.ensure_volume(one)
+    assert driver._attached(replace(spec, volumes=(one, replace(one, boot_index=0)))) == {"vdb": driver._volume(one.id)}
+    with pytest.raises(DriverError, match="two volumes of 'web1' are to be its device vdb"):
+        driver._attached(replace(spec, volumes=(one, one)))
+    with pytest.raises(DriverError, match="only to read it"):
+        driver._attached(replace(spec, volumes=(replace(one, read_only=True),)))
+    driver.delete_volume(one.id)
+    driver.delete_volume(one.id)
 
 
 def test_root_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_more_includes_less(needs: dict[str, Any], able: dict[str, Any], enough:
 
 def test_the_error_names_the_kinds_that_have_it() -> None:
     having = kinds_with({"volumes": "attach"})
-    assert {"record", "nspawn"} <= {*having} and "proot" not in having
+    assert {"record", "nspawn", "proot"} <= {*having} and "proot" not in kinds_with({"floating": True})
     with pytest.raises(
         NeedsMissing, match="it needs data volumes that are attached to servers, which clouds"
     ) as caught:
@@ -96,11 +96,14 @@ def test_a_stack_that_was_made_before_can_be_removed(tmp_path: Path) -> None:
         world.cloud.close()
 
 
-def test_a_plan_goes_by_what_the_target_can_do(tmp_path: Path) -> None:
+def test_a_plan_goes_by_what_the_target_can_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from vetro.clouds.interface import StackChange
     from vetro.engine.planning import recorder
     from vetro.library.stackdata import difference, digest_of, parts_of
 
+    kind = kinds.find("proot")
+    able = replace(kind.capabilities(None), volumes="record")
+    monkeypatch.setattr(type(kind), "capabilities", lambda self, settings: able)
     real = {"kind": "proot", "directory": str(tmp_path / "cloud"), "settings": {}}
     folder = tmp_path / "plan"
     folder.mkdir()

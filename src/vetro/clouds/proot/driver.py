@@ -3,7 +3,8 @@
 A server is a copy of the image's tree in which proot runs programs that believe to be root. There is no init system
 (``systemctl`` and ``service`` are stand-ins that start what units say), no network of its own (every server shares this
 machine's ports; its name resolves to an address 127.x.y.z of its own), no limit and **no protection**: scripts can do
-whatever this user can. Security groups, volumes and networks are noted and not enforced.
+whatever this user can. Security groups and networks are noted and not enforced. A data volume is a folder, without a
+limit, that the server sees below ``/run/vetro-volumes``; a server whose volumes change is started again.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from vetro.clouds.drivers.base import DriverError, SnapshotMethod
 from vetro.clouds.drivers.folder_sizes import FolderSizes
 from vetro.clouds.drivers.guests import GuestDriver
 from vetro.clouds.drivers.processes import used_below
-from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, ServerSpec
+from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, ServerSpec, VolumeSpec
 from vetro.clouds.guest import first_files
 from vetro.clouds.images import sources
-from vetro.clouds.images.store import ImageStore, use
+from vetro.clouds.images.store import ImageStore, delete_tree, use
 from vetro.clouds.interface import ServerMetrics
 from vetro.clouds.kind_protocols import Channels
 from vetro.clouds.proot.server import ProotServer, copy_tree, link_shims, write_files
@@ -61,11 +62,10 @@ class ProotDriver(GuestDriver[ProotServer]):
         if server.alive():
             return
         if not (server.folder / "binds.json").exists():
-            data = [volume.name for volume in spec.volumes if volume.boot_index != 0]
-            if data:
-                raise DriverError(f"the volumes {', '.join(data)} cannot be attached: proot servers have no disks")
+            attached = self._attached(spec)
             image = self._images.find(spec.image)
             server.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            server.attach(attached)
             spec_files.save_server(server.folder / "server.json", spec)
             use(image, server.folder)
             copy_tree(self._images.plain(image), server.root)
@@ -85,10 +85,13 @@ class ProotDriver(GuestDriver[ProotServer]):
         self._begin(server, spec)
 
     def update(self, spec: ServerSpec) -> None:
-        """Takes over name and metadata; interfaces mean nothing here."""
+        """Takes over name, metadata and volumes; interfaces mean nothing here."""
         server = self._known(spec.id)
+        changed = server.attach(self._attached(spec))
         spec_files.save_server(server.folder / "server.json", spec)
         self._seed(server, spec)
+        if changed and server.alive():  # what runs sees what it saw when it was started
+            self._begin(server, spec)
 
     @staticmethod
     def address(server: str) -> str:
@@ -101,6 +104,45 @@ class ProotDriver(GuestDriver[ProotServer]):
         running = {id: data for id in servers if (data := self._server(id).first()) is not None}
         sizes = self._sizes.of({id: self._server(id).root for id in running})
         return {id: ServerMetrics(*used_below(first), None, sizes[id]) for id, first in running.items()}
+
+    # -- volumes -------------------------------------------------------------------------------------------------------
+
+    def ensure_volume(self, volume: VolumeSpec) -> None:
+        """Makes a volume: a folder. One that begins as another one is a copy of what that has now."""
+        path = self._volume(volume.id)
+        if path.is_dir():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        source = self._volume(volume.source) if volume.source else None
+        if source is not None and source.is_dir():
+            copy_tree(source, path)
+        else:
+            path.mkdir()
+
+    def delete_volume(self, volume: str) -> None:
+        """Removes a volume, also a file that was noted as one before there were folders."""
+        delete_tree(self._volume(volume).parent)
+        super()._volume(volume).unlink(missing_ok=True)
+
+    def _volume(self, volume: str) -> Path:
+        return super()._volume(volume).with_suffix("") / "data"
+
+    def _attached(self, spec: ServerSpec) -> dict[str, Path]:
+        """The data volumes of a server by the names of their devices. Raises `DriverError` for one that it cannot
+        have."""
+        found: dict[str, Path] = {}
+        for volume in spec.volumes:
+            if volume.boot_index == 0:
+                continue
+            path, name = self._volume(volume.id), (volume.device or "vdb").rpartition("/")[2]
+            if not path.is_dir():
+                raise DriverError(f"there is no volume '{volume.name}' that '{spec.name}' could have")
+            if volume.read_only:
+                raise DriverError(f"'{spec.name}' cannot have the volume '{volume.name}' only to read it")
+            if name in found:
+                raise DriverError(f"two volumes of '{spec.name}' are to be its device {name}")
+            found[name] = path
+        return found
 
     # -- snapshots -----------------------------------------------------------------------------------------------------
 

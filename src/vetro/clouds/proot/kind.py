@@ -49,14 +49,14 @@ class ProotKind(GuestKind[StackSettings]):
         return None
 
     def capabilities(self, settings: StackSettings) -> Capabilities:
-        """See `CloudKind.capabilities`: networks, groups and volumes are written down and mean nothing."""
+        """See `CloudKind.capabilities`: networks and groups are written down and mean nothing."""
         return Capabilities(
             executes=True,
             walls="none",
             agents="stream",
             journals=True,
             commands=True,
-            volumes="record",
+            volumes="attach",
             power=True,
             server_snapshots=True,
             machines="host",

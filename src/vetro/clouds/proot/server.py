@@ -43,6 +43,17 @@ _COPY = """\
 [ ! -d "$2" ] || { chmod -R u+rwX "$2"; rm -rf "$2"; }
 cp -a --reflink=auto "$1" "$2" && mv -T "$2" "$3"
 """
+#: Where servers see their volumes, by the name of the device.
+_VOLUMES = "/run/vetro-volumes"
+#: Nothing can be mounted: a folder of /etc/fstab that is to be a volume becomes a link to it.
+_MOUNT = f"""\
+#!/bin/sh
+source=$(while read -r what where rest; do [ "$where" != "$1" ] || echo "$what"; done < /etc/fstab)
+case $#$source in
+1{_VOLUMES}/*) if [ -d "$1" ]; then rmdir "$1"; fi && exec ln -sT "$source" "$1" ;;
+*) exec /usr/bin/mount "$@" ;;
+esac
+"""
 #: The kernel's name is that of this machine.
 _HOSTNAME = """\
 #!/bin/sh
@@ -89,7 +100,8 @@ class ProotServer:
 
     def words(self, command: Sequence[str], env: Mapping[str, str], more: Sequence[str] = ()) -> list[str]:
         """The command line that runs ``command`` in the server; ``more`` are further folders that it sees."""
-        binds = [*(load(self.folder / "binds.json") or []), *more]
+        volumes = [f"{path}:{_VOLUMES}/{name}" for name, path in (load(self.folder / "volumes.json") or {}).items()]
+        binds = [*(load(self.folder / "binds.json") or []), *volumes, *more]
         shared = ["/proc", "/sys", "/dev", "/etc/resolv.conf"]
         options = [word for bind in [*shared, *binds] for word in ("-b", bind)]
         return [
@@ -114,6 +126,14 @@ class ProotServer:
         if agent is not None:
             binds.append(f"{agent}:{AGENT}")
         save(self.folder / "binds.json", binds)
+
+    def attach(self, volumes: Mapping[str, Path]) -> bool:
+        """Notes by device which volumes it sees from its next start on; whether these are others than before."""
+        wanted = {name: str(path) for name, path in volumes.items()}
+        changed = wanted != (load(self.folder / "volumes.json") or {})
+        if changed:
+            save(self.folder / "volumes.json", wanted)
+        return changed
 
     def start(self, environment: Mapping[str, str]) -> None:
         """Starts its first process. Raises `ServerBootFailed`."""
@@ -302,17 +322,19 @@ def write_files(root: Path, files: Mapping[str, tuple[int, bytes]]) -> None:
 
 
 def link_shims(root: Path) -> None:
-    """`systemctl` and `service` of a server without an init system, `hostname` of one without a kernel of its own."""
+    """`systemctl` and `service` of a server without an init system, `hostname` and `mount` of one without a kernel of
+    its own."""
     for name in ("systemctl", "service"):
         place = root / "usr/local/sbin" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)
         shutil.copyfile(str(systemctl.__file__), place)
         place.chmod(0o755)
-    place = root / "usr/local/bin/hostname"
-    place.unlink(missing_ok=True)
-    place.write_text(_HOSTNAME)
-    place.chmod(0o755)
+    for name, text in (("bin/hostname", _HOSTNAME), ("sbin/mount", _MOUNT)):
+        place = root / "usr/local" / name
+        place.unlink(missing_ok=True)
+        place.write_text(text)
+        place.chmod(0o755)
 
 
 def _led_by(leaders: set[int]) -> set[int]:

@@ -281,7 +281,7 @@ def volume(step):
         os.chmod("/etc/fstab.vetro", 0o644)
         os.rename("/etc/fstab.vetro", "/etc/fstab")
         changed = True
-    if not os.path.ismount(path) and not bound(path):
+    if not os.path.ismount(path) and not bound(path) and os.path.realpath(path) != source:
         if os.path.isdir(path) and os.listdir(path):
             raise Failed(f"'{path}' holds files already, which the volume {device} would hide")
         os.makedirs(path, exist_ok=True)
