@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.servers import network, server
 from vetro.clouds.drivers.specs import VolumeSpec
-from vetro.clouds.drivers.values import Id, Name
+from vetro.clouds.drivers.values import DeviceName, Id, Name
 from vetro.clouds.images.build import import_archive
 from vetro.clouds.images.store import ImageStore
 from vetro.clouds.proot.driver import ProotDriver
@@ -29,7 +29,7 @@ def main(folder: Path, archive: Path) -> None:
     import_archive(store, archive, "debian-12")
     driver = ProotDriver(folder / "cloud", images=store)
     driver.ensure_network(network("10.99.0"))
-    data = VolumeSpec(Id("volume-1"), Name("data"), 1, device="/dev/vdb")
+    data = VolumeSpec(Id("volume-1"), Name("data"), 1, device=DeviceName("/dev/vdb"))
     copied = replace(data, id=Id("volume-2"), name=Name("copied"), source=Id("volume-1"))
 
     def sh(id: str, script: str, input: bytes = b"") -> str:
@@ -54,7 +54,7 @@ def main(folder: Path, archive: Path) -> None:
     step(second.id)
     seen["moved"] = sh(second.id, "cat /var/lib/data/word")
     driver.ensure_volume(copied)
-    driver.update(replace(second, volumes=(replace(copied, device="/dev/vdc"),)))
+    driver.update(replace(second, volumes=(replace(copied, device=DeviceName("/dev/vdc")),)))
     sh(second.id, "echo later > /run/vetro-volumes/vdc/word")
     seen["gone"] = sh(second.id, "test ! -e /var/lib/data/word && cat /run/vetro-volumes/vdc/word")
     driver.update(replace(second, volumes=(data,)))
