@@ -17,6 +17,7 @@ from vetro.muranopl.api import Engine
 from vetro.muranopl.code_cache import CodeCache, MemoryCache
 from vetro.muranopl.defaults import default_natives
 from vetro.muranopl.precompile import precompile
+from vetro.muranopl.session import Session
 from vetro.muranopl.types.native import NativeRegistry
 from vetro.packages.cache import DiskCache
 from vetro.packages.extensions.plugins import installed
@@ -57,6 +58,9 @@ class Installation:
     #: one that gets a question and gives the answer, plain data both. Or, for `vetro.engine.query.sandboxed_worker`,
     #: one that gets this installation and gives one that answers at a descriptor.
     answering: Mapping[str, Callable[[Any], Callable[[Any], Any]]] = field(default_factory=dict)
+    #: A session that has linked the standard packages and nothing else, for the first one of each process that is
+    #: forked: linking and binding the core library takes most of what a small task computes.
+    linked: list[Session] = field(default_factory=list)
 
 
 def prepare(
@@ -81,13 +85,14 @@ def prepare(
     compiled = MemoryCache()
     writable = DiskCache(cache_folder, writable=True) if cache_folder is not None else None
     session = Engine((), natives=registry, code_cache=_Filling(compiled, writable)).session()
-    try:
-        precompile(session, core_packages())
-    finally:
-        session.close()
+    precompile(session, core_packages())
+    session.types.store_declarations()
+    for linked in session.types:
+        session.store.plan(linked)
     named = (item.partition("=") for item in (*ANSWERING, *answering))
     disk = DiskCache(cache_folder) if cache_folder is not None else None
-    return Installation(registry, Layered(compiled, disk), {name: register(target) for name, _, target in named})
+    answers = {name: register(target) for name, _, target in named}
+    return Installation(registry, Layered(compiled, disk), answers, [session])
 
 
 class _Filling(Layered):

@@ -75,11 +75,26 @@ class Engine:
         self.secrets = secrets
         self.tier = tier
 
-    def session(self, *, seed: int | str | None = None) -> Session:
-        """A new run: no objects, full budgets, nothing chosen yet."""
+    def session(self, *, seed: int | str | None = None, linked: Session | None = None) -> Session:
+        """A new run: no objects, full budgets, nothing chosen yet. ``linked``: a session of an engine with the same
+        functions, without a run, that becomes this one (`Session.adopt`)."""
         chosen = self.seed if seed is None else seed
         if chosen is None:
             chosen = token_hex(16)
+        if linked is not None:
+            linked.adopt(
+                self.source,
+                self.limits,
+                natives=self.natives,
+                configs=self.configs,
+                code_cache=self.code_cache,
+                effects=self.effects,
+                clock=self.clock,
+                settings=self.settings,
+                secrets=self.secrets,
+                seed=chosen,
+            )
+            return linked
         rt = MuranoExecution(self.limits, clock=self.clock, seed=f"run:{chosen}")
         overloads: dict[str, Overload] = {o.name: o for o in self.natives.overloads()}
         return Session(

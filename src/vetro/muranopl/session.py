@@ -20,7 +20,7 @@ from vetro.muranopl.objects.attributes import AttributeStore
 from vetro.muranopl.objects.gc import GarbageCollector
 from vetro.muranopl.objects.serializer import serialize_model
 from vetro.muranopl.objects.store import ObjectStore
-from vetro.muranopl.package_resolver import PackageResolver
+from vetro.muranopl.package_resolver import CORE_LIBRARY, PackageResolver
 from vetro.muranopl.runtime.effects import UnknownEffect
 from vetro.muranopl.runtime.exceptions import frames_of, translate
 from vetro.muranopl.runtime.execution import Clock, EffectClock, MuranoExecution
@@ -135,6 +135,30 @@ class Session:
         self.types.restart()
         self.store.restart()
         self._begin(effects, settings, secrets, seed)
+
+    def adopt(
+        self,
+        source: Any,
+        limits: Limits,
+        *,
+        natives: Any,
+        configs: Any,
+        code_cache: Any,
+        effects: Any,
+        clock: Clock | None = None,
+        settings: Mapping[str, Any] | None = None,
+        secrets: Callable[[str], str] | None = None,
+        seed: int | str = 0,
+    ) -> None:
+        """Begins a first run over other packages, among them the core library as it is here: its classes stay linked,
+        and its code bound. It requires no other package, so nothing of what it is linked to depends on these."""
+        self.scheduler.close()
+        self.rt.begin(limits, clock=clock, seed=f"run:{seed}")
+        self.source, self.natives, self.configs, self.code_cache = source, natives, configs, code_cache
+        self.types.keep(CORE_LIBRARY)
+        self.store.restart()
+        self._begin(effects, settings, secrets, seed)
+        self.resolver.find_package(CORE_LIBRARY, "*")  # used by whatever is linked: a model tells so
 
     # -- services for the engine's own modules -------------------------------------------------------------------------
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from vetro.engine.installation import Installation
 from vetro.engine.task.task import Task
+from vetro.library import core_package
 from vetro.muranopl.api import Engine
+from vetro.muranopl.package_protocols import CORE_LIBRARY
 from vetro.muranopl.runtime.execution import EffectClock
 from vetro.muranopl.session import Session
 from vetro.yaql.context import Limits
@@ -54,7 +56,10 @@ def session_for(task: Task, packages: list[Any], effects: Any, installation: Ins
         code_cache=installation.cache,
         settings=task.settings,
     )
-    return _for_task(engine.session(), task)
+    usual = not (task.configs or extensions.packages) and engine.source.packages(CORE_LIBRARY) == [core_package()]
+    # Where that is so, the core library is what it was when it was linked: ours, with our functions and defaults.
+    linked = installation.linked.pop() if usual and installation.linked else None
+    return _for_task(engine.session(linked=linked), task)
 
 
 def _for_task(session: Session, task: Task) -> Session:

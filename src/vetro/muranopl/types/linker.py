@@ -87,6 +87,13 @@ class TypeRegistry:
         for linked in self._types.values():
             linked.restart()
 
+    def keep(self, package: str) -> None:
+        """Forgets the classes of all other packages, which are to be read with the session's present cache."""
+        self._types = {key: linked for key, linked in self._types.items() if key[1] == package and not key[3]}
+        self._broken.clear()
+        self._declared = None if self.session.code_cache is None else DeclarationCache(self.session.code_cache)
+        self.restart()
+
     # -- finding -------------------------------------------------------------------------------------------------------
 
     def find_from(self, package: Any, name: str, version_spec: str | None = None) -> MuranoType:
