@@ -127,6 +127,18 @@ class Deployments:
         return held(self._running.pid) or found
 
 
+def _mib(pid: int) -> float:
+    """The proportional set size of a process without SQLite's file: it is mapped up to 128 MiB, and grows with what was
+    deployed, but is memory that the machine takes back when it wants it. Raises `OSError`."""
+    total, counts = 0, True
+    for line in Path(f"/proc/{pid}/smaps").read_text("utf-8", "replace").splitlines():
+        if line.startswith("Pss:"):
+            total += int(line.split()[1]) if counts else 0
+        elif not line.partition(" ")[0].endswith(":"):  # the line that begins a mapping
+            counts = ".db" not in line
+    return total / 1024
+
+
 def held(pid: int) -> dict[str, Held]:
     """What each kind of process below a service holds."""
     found: dict[str, Held] = {}
@@ -136,13 +148,13 @@ def held(pid: int) -> dict[str, Held]:
         for child in _children(parent):
             try:
                 kind = _kind(Path(f"/proc/{child}/cmdline").read_bytes().decode("utf-8", "replace"), above)
-                lines = Path(f"/proc/{child}/smaps_rollup").read_text().splitlines()
+                mib = _mib(child)
                 files = len(os.listdir(f"/proc/{child}/fd"))
             except OSError:  # it has just ended
                 continue
             one = found.setdefault(kind, Held())
             one.processes += 1
-            one.mib += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+            one.mib += mib
             one.files += files
             todo.append((child, kind))
     return found
