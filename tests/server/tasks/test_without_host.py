@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.db import DataError, OperationalError
 
 from tests.server.tasks import shop
 from vetro.engine.worker.ports import HostUnavailable
+from vetro.engine.worker.run import Run
 from vetro.server import sandboxed_workers, setup
 from vetro.server.environments import outcomes
 from vetro.server.tasks import task_runner
@@ -22,7 +24,7 @@ pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
 QUIET = """\
 Name: Shop
-Namespaces: {=: test, std: io.murano}
+Namespaces: {=: test, std: io.murano, sys: io.murano.system}
 Extends: std:Application
 Properties:
   title: {Contract: $.string().notNull()}
@@ -36,6 +38,7 @@ Methods:
         Do: sleep(0)
       - $.find(std:Environment).reporter.report($this, 'open')
 """
+LISTENS = QUIET.replace("- $.find", "- new(sys:AgentListener, name => x).start()\n      - $.find", 1)
 LINES = ["Deployment requested", "opening", "open", "Deployment finished"]
 
 
@@ -45,8 +48,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_runner, "outage_pause", lambda attempts: 0.0)
 
 
-def begin(ann: Any, **properties: Any) -> Task:
-    package = shop.add_package(ann.caller, shop.archive({"Classes/Shop.yaml": QUIET}))
+def begin(ann: Any, code: str = QUIET, **properties: Any) -> Task:
+    package = shop.add_package(ann.caller, shop.archive({"Classes/Shop.yaml": code}))
     task: Task = shop.deploy(ann.caller, shop.add_environment(ann.caller), package, **properties)
     return task
 
@@ -84,6 +87,23 @@ def test_the_first_effect_needs_a_host_and_leaves_no_intent_without_one(ann: Any
     assert not JournalEntry.objects.exists()
     assert run().state == "done"
     assert lines(task) == LINES
+
+
+def test_no_host_is_made_after_the_end_to_listen(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all that a task says comes at once: nothing would stop such a host, and what failed would be of no task."""
+    wait = Run._wait
+
+    def wait_for_all(self: Run) -> None:
+        wait(self)
+        poll = select.poll()
+        poll.register(self._task.fileno(), select.POLLRDHUP)
+        poll.poll(30_000)
+
+    monkeypatch.setattr(Run, "_wait", wait_for_all)
+    task = begin(ann, LISTENS)
+    assert run(hosts=no_host).state == "done"
+    task.refresh_from_db()
+    assert task.state == "done" and lines(task) == LINES
 
 
 @pytest.mark.parametrize("at", ["before checkpoint", "before end", "after end"])

@@ -89,7 +89,7 @@ class Effects:
     def _note(self, request: EffectRequest) -> Ended | None:
         """Stores what nobody waits for, once."""
         if request.kind == "agent.listen":
-            self._commits.after(lambda: self.link.listen(request))
+            self._commits.after(partial(self._listen, request))
         if self.replay.noted(request.key):
             return None
         limits = self.worker.limits
@@ -110,6 +110,10 @@ class Effects:
 
         self._commits.after_soon(tell)
         return None
+
+    def _listen(self, request: EffectRequest) -> None:
+        if self.link.stream is not None or not self._stopped:  # no host is started for a task that is over
+            self.link.listen(request)
 
     def _effect(self, request: EffectRequest) -> Ended | None:
         entry = self.replay.entry(request.key)
