@@ -368,6 +368,14 @@ def test_what_is_thrown_has_the_translation_of_its_place(line: int, message: str
     assert (dict(told.translations) if isinstance(told, AuthorText) else None) == (german and {"de": german})
 
 
+def test_a_translation_that_becomes_too_long_is_left_out() -> None:
+    """A package of a few KiB would fill tables and pages: with a place that is there again and again."""
+    said = {**SAID, "it is '{0}'": "{0}" * 2000}
+    assert worded(f"it is '{'x' * 3000}'", board(THROWS, said), "com.example.Board", 19).__class__ is str
+    told = worded("it is 'ab'", board(THROWS, said), "com.example.Board", 19)
+    assert isinstance(told, AuthorText) and told.translations == {"de": "ab" * 2000}
+
+
 def test_what_is_thrown_is_to_be_translated() -> None:
     found = {source.text for source in sources(board(THROWS, {})) if source.file == "Classes/Board.yaml"}
     assert {*SAID} <= found and " is nobody" not in found

@@ -101,7 +101,10 @@ def worded(message: str, package: Any, class_name: str, line: int) -> str:
         for text in thrown_texts(declared, line):
             values, told = values_in(text, message), authored(text, known)
             if values is not None and isinstance(told, AuthorText):
-                return AuthorText(message, {name: filled(one, values) for name, one in told.translations.items()})
+                found = {name: filled(one, values) for name, one in told.translations.items()}
+                # A translation may have a place a thousand times.
+                short = {name: one for name, one in found.items() if len(one) <= LONGEST}
+                return AuthorText(message, short) if short else message
     return message
 
 
