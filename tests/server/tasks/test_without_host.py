@@ -10,6 +10,7 @@ import pytest
 from django.db import DataError, OperationalError
 
 from tests.server.tasks import shop
+from vetro.clouds.interface import CloudError
 from vetro.engine.worker.ports import HostUnavailable
 from vetro.engine.worker.run import Run
 from vetro.server import sandboxed_workers, setup
@@ -87,6 +88,16 @@ def test_the_first_effect_needs_a_host_and_leaves_no_intent_without_one(ann: Any
     assert not JournalEntry.objects.exists()
     assert run().state == "done"
     assert lines(task) == LINES
+
+
+def test_what_was_reported_before_a_host_that_cannot_be_made_is_kept(ann: Any) -> None:
+    def wrong(settings: Mapping[str, Any]) -> Any:
+        raise CloudError("the settings of the cloud are wrong")
+
+    task = begin(ann, pauses=1)
+    assert run(hosts=wrong).state == "failed"
+    assert lines(task) == [*LINES[:2], "the settings of the cloud are wrong", "Deployment finished with errors"]
+    assert not JournalEntry.objects.exists()
 
 
 def test_no_host_is_made_after_the_end_to_listen(ann: Any, monkeypatch: pytest.MonkeyPatch) -> None:

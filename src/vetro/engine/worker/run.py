@@ -20,8 +20,9 @@ from vetro.engine.worker.checkpoint import Throttle, cpu_seconds, sleeps
 from vetro.engine.worker.commits import Commits
 from vetro.engine.worker.effects import Effects, request_of
 from vetro.engine.worker.journal import Ended
-from vetro.engine.worker.ports import HostUnavailable, Process
+from vetro.engine.worker.ports import Process
 from vetro.engine.worker.stream import Stream
+from vetro.yaql.errors import VetroError
 
 if TYPE_CHECKING:
     from vetro.engine.worker.host_link import HostLink
@@ -168,7 +169,7 @@ class Run:
         self.worker.require()
         try:
             self._hear()
-        except HostUnavailable:
+        except VetroError:  # no host, or none that can be made
             self._effects.stop()  # no host ever heard of it: a person need not be asked
             self.worker.commit()
             raise
