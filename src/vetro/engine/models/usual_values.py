@@ -20,6 +20,8 @@ APPLICATION: Final = "io.murano.Application"
 #: What a server is made as: its size where the cloud has it, and its image.
 FLAVOR: Final = "m1.small"
 IMAGE: Final = "debian-12-murano"
+#: Characters that a server has of its environment's name: it calls itself by 63 at most, with the number behind it.
+_PREFIX: Final = 50
 
 #: The expression language's own bounded engine: patterns are written by packages.
 _MATCHES = compile("regex($.pattern).matches($.text)")
@@ -47,7 +49,7 @@ def flavor(rows: Iterable[Mapping[str, Any]], wanted: str = FLAVOR) -> str:
 
 def server_names(around: str, taken: Collection[str]) -> Callable[[], str]:
     """Gives names for new servers: that of the environment with a number behind it, one that none has yet."""
-    prefix = re.sub(r"[^a-z0-9]+", "-", around.lower()).strip("-") or "server"
+    prefix = re.sub(r"[^a-z0-9]+", "-", around.lower()).strip("-")[:_PREFIX].rstrip("-") or "server"
     numbers = count(1)
 
     def server_name() -> str:
