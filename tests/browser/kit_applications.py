@@ -94,8 +94,6 @@ def postgresql(form: Form) -> None:
 def redis(form: Form) -> None:
     form.type("name", "cache")
     form.type("password", PASSWORD)
-    form.type("memory", "64")
-    form.server("server", "m1.tiny")
 
 
 def memcached(form: Form) -> None:
@@ -110,7 +108,6 @@ def rabbitmq(form: Form) -> None:
 def static_site(form: Form) -> None:
     form.type("name", "site")
     form.type("page", _SITE)
-    form.server("server", "m1.tiny", "site-1")
 
 
 def monitoring(form: Form) -> None:
@@ -128,7 +125,6 @@ def mariadb(form: Form) -> None:
 def haproxy(form: Form) -> None:
     """It stands in front of a site that is there."""
     form.type("name", "balancer")
-    form.server("server", "m1.tiny", "front")
     form.page.get_by_text("More settings").last.click()
     form.page.get_by_role("button", name="Add Targets").click()
     form.type("targets-0", f"{urlsplit(form.near).hostname}:80")
