@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,12 @@ def checksum(host: str, login: dict[str, str]) -> str:
     return hashlib.sha256(repr(ask(host, login, "SELECT * FROM entries ORDER BY id", "ledger")).encode()).hexdigest()
 
 
+def metrics(host: str) -> str:
+    """What Prometheus reads of a server."""
+    with urllib.request.urlopen(f"http://{host}:9104/metrics", timeout=30) as answer:
+        return str(answer.read().decode())
+
+
 @pytest.mark.campaign
 @pytest.mark.timeout(3000)  # three dozen commands and packages of the mirror, on a machine that does other things
 def test_a_life(warm_place: Place) -> None:
@@ -95,6 +102,8 @@ def test_a_life(warm_place: Place) -> None:
     assert checksum(first, login) == before
     place.ok("upgrade", "data", "--to", str(MARIADB / "1.1.0"), "--no-guard")
     assert checksum(first, login) == before and hosts(place, "data")["db-1"] == first
+    assert "mysql_up 1" in metrics(first) and "mysql_slave_status" not in metrics(first)
+    assert "mysql_up 1" in (replica := metrics(second)) and "mysql_slave_status_slave_io_running{" in replica
 
     # People: who may read does not write, and who is removed does not read.
     person = action(place, "data", "db", "addUser", "--arg", "user=ada", "--arg", "database=ledger")

@@ -24,6 +24,8 @@ _TAKEN = re.compile(r"vetro_.*|.*_(a|b|owner|restored|replaced)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 #: Seconds for which a demotion waits for replicas.
 PATIENCE = 20
+#: What the server keeps for somebody who has the right SLAVE MONITOR on everything, and no other one.
+_MONITOR = str(1 << 38)
 
 
 def ready():
@@ -53,7 +55,7 @@ def following():
 def account(login, grants):
     """A user is there with its password and, when it is new, these grants; whether anything changed."""
     user, password = db.text(login["user"]), db.text(login["password"])
-    digest = "*" + hashlib.sha1(hashlib.sha1(login["password"].encode()).digest()).hexdigest().upper()
+    digest = hashed(login["password"])
     columns = "JSON_VALUE(Priv, '$.authentication_string'), JSON_VALUE(Priv, '$.account_locked') = 1"
     found = db.sql(f"SELECT {columns} FROM mysql.global_priv WHERE User = {user} AND Host = '%';")
     if found and found[0][0] == digest and found[0][1] != "1":
@@ -62,6 +64,33 @@ def account(login, grants):
     more = " ACCOUNT UNLOCK;" if found else f";GRANT {grants} TO {user}@'%';"
     db.sql(f"{verb} {user}@'%' IDENTIFIED BY {password}{more}")
     return True
+
+
+def observed(given):
+    """``login``: who reads metrics on this server, each server for itself; null: nobody. The rights are those for the
+    state of replication; figures and settings everybody reads."""
+    login, name = given["login"], "vetro_exporter"
+    ours = f"{db.text(name)}@localhost"
+    found = db.sql(
+        "SELECT JSON_VALUE(Priv, '$.authentication_string'), JSON_VALUE(Priv, '$.access') FROM mysql.global_priv"
+        f" WHERE User = {db.text(name)} AND Host = 'localhost';"
+    )
+    if login is None:
+        if found:
+            db.sql(f"SET sql_log_bin = 0; DROP USER {ours};")
+        return {"changed": bool(found)}
+    if found == [[hashed(login["password"]), _MONITOR]]:
+        return {"changed": False}
+    db.sql(
+        f"SET sql_log_bin = 0; CREATE OR REPLACE USER {ours} IDENTIFIED BY {db.text(login['password'])}"
+        f" WITH MAX_USER_CONNECTIONS 3; GRANT SLAVE MONITOR ON *.* TO {ours};"
+    )
+    return {"changed": True}
+
+
+def hashed(password):
+    """A password as the server keeps it."""
+    return "*" + hashlib.sha1(hashlib.sha1(password.encode()).digest()).hexdigest().upper()
 
 
 def member():
@@ -274,7 +303,8 @@ def status(given):
 
 
 if __name__ == "__main__":
-    COMMANDS = (primary, replica, demote, database, forget, users, grant, revoke, status, backup.save, backup.restore)
+    COMMANDS = (primary, replica, demote, database, forget, users, grant, revoke, status)
+    COMMANDS += (observed, backup.save, backup.restore)
     try:
         json.dump({one.__name__: one for one in COMMANDS}[sys.argv[1]](json.load(sys.stdin)), sys.stdout)
     except db.Failed as error:
