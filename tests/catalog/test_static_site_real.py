@@ -57,7 +57,7 @@ def test_a_life(place: Place) -> None:
     place.ok("upgrade", "site", "--to", str(SITE / "1.1.0"))
     assert seen(f"http://{host}/") == (200, TEXT)
 
-    assert "nginx_up 1" in seen(f"http://{host}:9113/metrics")[1]
+    assert 'nginx_up{serves="files"} 1' in seen(f"http://{host}:9113/metrics")[1]
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://{host}:8080/stub_status", timeout=5)
 

@@ -107,6 +107,10 @@ def test_a_life(warm_place: Place) -> None:
     place.refused("env", "action", "blog", "backup", "--app", "blog")
     place.ok(*upgrade, "--no-guard")
     assert checksum(post, image) == before
+    first = hosts(place, "blog")["blog-1"]
+    assert 'nginx_up{serves="wordpress"} 1' in seen(f"http://{first}:9113/metrics")[1]
+    assert "phpfpm_up 1" in seen(f"http://{first}:9253/metrics")[1]
+    assert seen(f"http://{first}:9253/")[0] == 404
 
     made = action(place, "blog", "blog", "backup")
     place.ok("env", "action", "blog", "downloadBackup", "--app", "blog", "--save", "site.tar.gz")
