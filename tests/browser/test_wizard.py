@@ -184,7 +184,7 @@ def test_a_password_is_typed_twice_the_same_and_never_shown_again(service: Any, 
     again.fill("Passw0rd!")
     expect(wrong).to_be_hidden()
     # Both are shown on demand, one by one.
-    page.get_by_role("button", name="Show Secret").click()
+    page.get_by_role("button", name="Show Secret", exact=True).click()
     assert (secret.get_attribute("type"), again.get_attribute("type")) == ("text", "password")
     page.get_by_role("button", name="Review").click()
     page.get_by_role("link", name="Back").click()

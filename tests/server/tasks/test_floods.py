@@ -56,7 +56,7 @@ def test_empty_reports_are_counted(ann: Any, drain: Callable[..., int], monkeypa
     assert (task.state, task.error["code"]) == ("failed", "ENG318")
     assert "wrote more than 300 reports and log lines" in task.error["message"]
     assert "task.reports" in task.error["hint"]
-    assert JournalNote.objects.filter(task_id=task.id).count() == 300
+    assert JournalNote.objects.filter(task_id=task.id).count() <= 300  # the last are only stored as reports
     assert 300 <= Report.objects.filter(task=task).count() < 310
     assert Event.objects.filter(task_id=task.id).count() < 330
     assert run_small(ann, drain, task).state == "done"
@@ -86,13 +86,18 @@ def test_a_flood_is_written_in_small_transactions(
 ) -> None:
     """Whoever else writes waits for one of them, however much the task has sent meanwhile."""
     sizes: list[int] = []
-    plain = journal_module.DbJournal.commit
+    plain, end = journal_module.DbJournal.commit, journal_module.DbJournal.end_with
 
     def commit(self: Any) -> None:
         sizes.append(len(self._notes))
         plain(self)
 
+    def end_with(self: Any, *args: Any) -> None:
+        sizes.append(len(self._notes))
+        end(self, *args)
+
     monkeypatch.setattr(journal_module.DbJournal, "commit", commit)
+    monkeypatch.setattr(journal_module.DbJournal, "end_with", end_with)
     task = run(ann, drain, rounds=12_000)
     assert task.state == "done", task.error
     assert sum(sizes) >= 12_000
@@ -106,6 +111,7 @@ def test_what_is_dropped_is_dropped_in_small_statements(ann: Any, drain: Callabl
     from django.test.utils import CaptureQueriesContext
 
     task = run(ann, drain, rounds=5)
+    JournalTask.objects.get_or_create(task_id=task.id, defaults={"begun": 0.0})  # a short task leaves none
     JournalNote.objects.bulk_create(
         JournalNote(task_id=task.id, key=f"x/{n}", kind="report", args={}, digest="", at=0.0) for n in range(2500)
     )

@@ -149,14 +149,14 @@ def _meant_as_contract(text: Any, place: d.Position) -> Iterator[Diagnostic]:
     except ParsingError:
         if text.startswith("$"):
             wrong = Text("the contract cannot be read as an expression, so it is a text that no other value fits")
-            yield Diagnostic("CHK110", ERROR, wrong, Text("look for a bracket or a quote that is missing"), place)
+            yield Diagnostic("CHK110", WARNING, wrong, Text("look for a bracket or a quote that is missing"), place)
         return
     if any(isinstance(node, ast.MethodCall) and node.name in STEP_NAMES for node in ast.walk(tree)) or text == "$":
         wrong = Text("the contract stands in quotes, so it is a text that no other value fits")
         # What YAML would take for a key or a comment keeps its quotes.
         plain = not _YAML.search(text) and "\n" not in text
         hint = Text("write {text}, without quotes", text=text) if plain else Text("write !yaql before the quotes")
-        yield Diagnostic("CHK110", ERROR, wrong, hint, place)
+        yield Diagnostic("CHK110", WARNING, wrong, hint, place)
 
 
 def _word(node: ast.Node) -> bool:

@@ -47,27 +47,31 @@ def show(request: HttpRequest, caller: Caller, fqn: str) -> HttpResponse:
     hindrance = _hindrance(row)
     target = into.of(request, caller)
     mine = offered(request, caller)
+    listed = [
+        {
+            "package": other,
+            "own": other.project_id == caller.project_id,
+            "current": other.id == row.id,
+            "requires": requirements_of(caller, other),
+            "release": _release(other),
+            "changes": changes_in(contents.document(other, *_CHANGELOG), other.version),
+            "environments": uses.pop(other.version, []),
+        }
+        for other in rows[:_VERSIONS]
+    ]
+    releases = [one for one in releases_of(row.changes) if one["changes"]]
     context = {
         "package": row,
         "shown": of_packages(caller, [row])[0],
-        "versions": [
-            {
-                "package": other,
-                "own": other.project_id == caller.project_id,
-                "current": other.id == row.id,
-                "requires": requirements_of(caller, other),
-                "release": _release(other),
-                "changes": changes_in(contents.document(other, *_CHANGELOG), other.version),
-                "environments": uses.pop(other.version, []),
-            }
-            for other in rows[:_VERSIONS]
-        ],
+        "versions": listed,
         "more_versions": max(0, len(rows) - _VERSIONS),
         "other_uses": sorted(uses.items()),
         "named": _NAMED,
         "readme": contents.readme(caller, row),
         "pictures": contents.screenshots(row),
-        "releases": releases_of(row.changes)[:_RELEASES],
+        "releases": releases[:_RELEASES],
+        # What a change log says in its own words is in no list of changes.
+        "changes_by_version": not releases or any(one["changes"] and one["release"] is None for one in listed),
         "license": contents.document(row, "license", "licence", "copying"),
         "into": target,
         "into_url": target.add(row.id) if target else "",
