@@ -112,9 +112,10 @@ class WorldCatalog:
     def class_schema(self, name: str, version: str | None, package: str | None) -> Mapping[str, Any] | None:
         self.asked.append(name)
         try:
-            return self.schemas(name)[""]
+            found: Mapping[str, Any] = self.schemas(name)[""]
         except VetroError:
             return None
+        return found
 
     def inheritors(
         self, name: str, version: str | None, search: str = "", offset: int = 0, limit: int = 100
