@@ -51,39 +51,13 @@ class Form:
         box.select_option(option.get_attribute("value"))
         self.answers.append(field)
 
-    def open(self, title: str) -> None:
-        """Opens the form of an object within."""
-        self.page.get_by_role("button", name=f"Fill in {title}").last.click()
-        expect(self.page.get_by_role("dialog").last).to_be_visible()
-
-    def close(self) -> None:
-        """Goes back to the form around."""
-        self.page.keyboard.press("Escape")
-
-    def server(self, field: str, flavor: str, name: str = "") -> None:
-        """The server that a field begins with: of a size, with a name where one is asked for."""
-        self.page.locator(f"#f-{field}").get_by_role("button", name=re.compile("^Fill in")).first.click()
-        expect(self.page.locator(f"#f-{field}-flavor-i")).to_be_visible()
-        if name:
-            self.type(f"{field}-name", name)
-        self.choose(f"{field}-flavor", flavor)
-        self.close()
-
 
 def wordpress(form: Form) -> None:
-    """A site with a database and a balancer, three servers."""
+    """A site with a database and a balancer, three servers: these come with their names and sizes."""
     form.type("name", "blog")
     form.type("title", "Notes on engines")
     form.type("adminEmail", "ada@example.org")
     form.type("adminPassword", PASSWORD)
-    form.open("Database")
-    form.type("database-name", "database")
-    form.server("database-server", "m1.small")
-    form.close()
-    form.open("Balancer")
-    form.type("balancer-name", "balancer")
-    form.server("balancer-server", "m1.tiny", "front")
-    form.close()
 
 
 def postgresql(form: Form) -> None:
