@@ -60,6 +60,7 @@ def start_broker(folder: Path) -> Iterator[Broker]:
     try:
         server = subprocess.Popen(
             [str(rabbitmq.PROGRAM)],
+            cwd=folder,  # where Erlang leaves a core of its database when it is killed
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -136,7 +136,12 @@ class Rabbit:
         """Starts it and waits until it takes connections."""
         with open(self._folder / "out", "ab") as out:
             self._server = subprocess.Popen(
-                [str(rabbitmq.PROGRAM)], env=self._environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                [str(rabbitmq.PROGRAM)],
+                cwd=self._folder,  # where Erlang leaves a core of its database when it is killed
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
             )
         until = time.monotonic() + _START
         while True:
