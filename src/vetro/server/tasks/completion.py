@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,23 @@ _ENDING = (
     *("owner", "lease_until", "waits", "finished", "updated"),
 )
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
+
+
+@dataclass
+class Ending:
+    """What the end of a task is written with."""
+
+    #: Of it, what is not committed yet is written with the end.
+    journal: DbJournal | None = None
+    #: Called when the end is stored.
+    stored: Callable[[], None] = lambda: None
+    #: What `vetro.engine.task.method_spans` found.
+    methods: list[Any] = field(default_factory=list)
+
+    def close(self) -> None:
+        """What was not written is forgotten."""
+        if self.journal is not None:
+            self.journal.close()
 
 
 def finish(

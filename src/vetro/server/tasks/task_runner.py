@@ -35,14 +35,14 @@ from vetro.server.errors import Unavailable
 from vetro.server.observe import traces
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import effect_hosts, hooks, spec, wakeup
+from vetro.server.tasks.batch import Batch
 from vetro.server.tasks.claim import Lease
 from vetro.server.tasks.compilation import Compilation
-from vetro.server.tasks.completion import break_off, finish
+from vetro.server.tasks.completion import Ending, break_off, finish
 from vetro.server.tasks.errors import BegunTooOften, InternalFailure
 from vetro.server.tasks.journal import DbJournal, with_journal, with_new_journal
 from vetro.server.tasks.models import JournalTask, Task
 from vetro.server.tasks.release import release
-from vetro.server.tasks.running import Batch, Ending
 from vetro.server.tasks.script_output import OutputLog
 from vetro.server.tasks.waits import WaitLog
 from vetro.yaql.errors import VetroError

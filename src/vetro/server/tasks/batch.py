@@ -1,15 +1,12 @@
-"""What a worker knows of a task while it runs it: `Batch`, work of an app, and `Ending`, how it comes to its end."""
+"""`Batch`: work of an app, as a worker knows it while it runs it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 from vetro.diagnostics import Text
 from vetro.engine.worker.ports import LeaseLost
-from vetro.server.tasks.journal import DbJournal
 
 
 class Batch:
@@ -29,20 +26,3 @@ class Batch:
         if self._lost():
             raise LeaseLost(Text("another worker has the task now"))
         return self._reason
-
-
-@dataclass
-class Ending:
-    """What the end of a task is written with."""
-
-    #: Of it, what is not committed yet is written with the end.
-    journal: DbJournal | None = None
-    #: Called when the end is stored.
-    stored: Callable[[], None] = lambda: None
-    #: What `vetro.engine.task.method_spans` found.
-    methods: list[Any] = field(default_factory=list)
-
-    def close(self) -> None:
-        """What was not written is forgotten."""
-        if self.journal is not None:
-            self.journal.close()
