@@ -86,7 +86,9 @@ def choose(page: Any) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("Web Shop")
         expect(page.locator("#form")).to_contain_text("The text on the page", timeout=_LONG)
         click(page, "button", "Deploy")
+        expect(page.locator("#deploy")).to_have_class("collapse show")
         click(page, "button", "Make an environment first, deploy later")
+        page.wait_for_url("**/app/environments/new**", timeout=_LONG)
     with step(page, "new environment"):
         typed(page, page.get_by_label("Name"), "Market")
         click(page, "button", "Create and add the application")
