@@ -22,6 +22,7 @@ MORE = [
     *(ROOT / "examples").glob("**/README.md"),
     *(ROOT / "plugins").glob("**/README.md"),
     *(ROOT / "docs" / "operations").glob("*.md"),
+    *(ROOT / "docs" / "authors" / "std").glob("*.md"),
     ROOT / "deploy" / "README.md",
 ]
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")

@@ -154,7 +154,51 @@ def test_the_page_about_the_standard_packages_is_up_to_date(vetro: Callable[...,
     assert page.index(made) < 600
 
 
-def test_the_page_about_building_blocks_is_up_to_date(vetro: Callable[..., Result]) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "authors" / "std.md").read_text(encoding="utf-8")
-    made = vetro("package", "reference", "io.vetro.std").stdout
-    assert page.endswith(made), "run: vetro package reference io.vetro.std"
+HEIR = """\
+Namespaces: {=: r}
+Name: Twice
+Extends: Counter
+Methods:
+  # Adds as much again.
+  add: {Scope: Public, Body: {Return: 2}}
+"""
+
+
+def test_reference_has_a_page_for_each_class_with_what_it_inherits(here: Path, vetro: Callable[..., Result]) -> None:
+    package = write_package(here / "p", {"r.Counter": LIBRARY, "r.Twice": HEIR}, name="r")
+    assert vetro("package", "reference", str(package), "--pages", "pages").stdout.splitlines() == [
+        "pages/index.md",
+        "pages/Counter.md",
+        "pages/Twice.md",
+    ]
+    assert "| [Counter](Counter.md) | Counts things |\n" in (here / "pages" / "index.md").read_text()
+    assert "\nExtended by [`r.Twice`](Twice.md).\n" in (here / "pages" / "Counter.md").read_text()
+    assert (
+        (here / "pages" / "Twice.md").read_text()
+        == """\
+# r.Twice
+
+[All classes](index.md)
+
+Extends [`r.Counter`](Counter.md).
+
+## Methods
+
+- `add()` (public): Adds as much again.
+
+## Inherited
+
+- of [`r.Counter`](Counter.md): `step`, `names`
+"""
+    )
+    refused = vetro("package", "reference", str(package), "io.murano", "--pages", "pages")
+    assert refused.exit_code == 2 and "--pages is for one package" in refused.stderr
+
+
+def test_the_pages_about_building_blocks_are_up_to_date(here: Path, vetro: Callable[..., Result]) -> None:
+    there = Path(__file__).parents[3] / "docs" / "authors" / "std"
+    assert vetro("package", "reference", "io.vetro.std", "--pages", "made").exit_code == 0
+    made = {path.name: path.read_text("utf-8") for path in (here / "made").iterdir()}
+    now = {path.name: path.read_text("utf-8") for path in there.iterdir()}
+    assert now == made, "run: vetro package reference io.vetro.std --pages docs/authors/std"
+    assert len(made) > 20 and "## Inherited" in made["PrimaryReplicaGroup.md"]

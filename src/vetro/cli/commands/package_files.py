@@ -16,6 +16,7 @@ from vetro.packages.build import build_archive, build_tree
 from vetro.packages.hot.package_files import build_template
 from vetro.packages.manifest import parse_manifest
 from vetro.packages.paths import MANIFEST
+from vetro.packages.reference import pages
 from vetro.packages.reference import reference as page
 from vetro.packages.scaffold import full_name_of, skeleton
 from vetro.packages.texts import missing, sources, translations
@@ -127,15 +128,18 @@ def build(
 @click.command("reference")
 @click.argument("names", nargs=-1, required=True, metavar="PATH...")
 @click.option("--require", "others", multiple=True, metavar="PATH", type=click.Path(), help="Packages that they need.")
-def reference(names: tuple[str, ...], others: tuple[str, ...]) -> None:
+@click.option("--pages", "folder", metavar="FOLDER", help="Write one page a class, and index.md, there.")
+def reference(names: tuple[str, ...], others: tuple[str, ...], folder: str | None) -> None:
     """Print a page about the classes of packages: properties, methods, contracts, and the comments above them.
 
     PATH is a package folder, an archive, a folder of packages, or the name of a standard package. The page is Markdown.
+    With --pages there is one page a class, of one package. Pages of classes that are gone stay.
 
     \b
     Examples:
       vetro package reference ./com.example.Web > web.md
       vetro package reference io.murano.applications
+      vetro package reference ./com.example.Web --pages docs/web
     """
     standard = {package.name: package for package in core_packages()}
     with out.explained():
@@ -144,7 +148,17 @@ def reference(names: tuple[str, ...], others: tuple[str, ...]) -> None:
     with out.explained(source_finder([*own, *more])):
         known, extensions = extended([*own, *more])
         session = Engine(known, natives=extensions.natives).session()
-        out.echo(page(session, [*(standard[name] for name in names if name in standard), *own]), nl=False)
+        shown = [*(standard[name] for name in names if name in standard), *own]
+        if folder is None:
+            out.echo(page(session, shown), nl=False)
+            return
+        if len(shown) != 1:
+            raise click.UsageError("--pages is for one package")
+        os.makedirs(folder, exist_ok=True)
+        for name, text in pages(session, shown[0]).items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+            out.echo(os.path.normpath(os.path.join(folder, name)))
 
 
 def _build_folders(dirs: tuple[str, ...], target: str | None, dev: bool) -> None:
