@@ -81,10 +81,14 @@ class PackageQueries:
     def __exit__(self, *error: object) -> None:
         self._unpacked.cleanup()
 
-    def application(self, type_: Any, model: Mapping[str, Any], answers: Mapping[str, Any], named: str | None) -> Any:
-        """What `vetro.engine.models.put` puts into the model. Raises `AskFailed`."""
+    def application(
+        self, type_: Any, model: Mapping[str, Any], answers: Mapping[str, Any], named: str | None, **options: Any
+    ) -> Any:
+        """What `vetro.engine.models.put` puts into the model; ``options`` are those of
+        `vetro.engine.models.apply_answers`. Raises `AskFailed`."""
         on_class = {"name": type_.name, "version": f"=={type_.version}", "package": type_.package.name}
-        return self._ask("suggest", model, on_class=on_class, args={"answers": answers, "application": named})
+        args = {"answers": answers, "application": named, **options}
+        return self._ask("suggest", model, on_class=on_class, args=args)
 
     def check(self, model: Mapping[str, Any], sources: Callable[[str], str | None]) -> None:
         """Ends the command when the model cannot be deployed, with everything that is wrong in it."""

@@ -8,14 +8,13 @@ any text, so what is stored stays, whether the cloud has it or not.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
-from vetro.engine.models.usual_values import FLAVOR, flavor
+from vetro.engine.models.usual_values import FLAVOR, ImageOffer, flavor, image
 from vetro.forms.model import Choice, Field
 from vetro.yaql.errors import VetroError
 
@@ -35,7 +34,6 @@ LISTS: Final[Mapping[str, str]] = {
 }
 
 
-_DEBIAN: Final = re.compile(r"debian[ _-]*(gnu/linux[ _-]*)?(12|bookworm)", re.IGNORECASE)
 #: So many of the largest flavors: of more that is left nothing is said.
 _LITTLE: Final = 4
 
@@ -147,20 +145,13 @@ def _started(rows: Sequence[Any]) -> list[Any]:
     return [row for row in rows if str(row.get("status") or "active").lower() == "active"]
 
 
-def _usual_image(rows: Sequence[Any]) -> Any:
-    """What servers start from unless somebody says otherwise: the only image; else the only one of those that an
-    operator has marked (they have an agent), or that are a Debian 12, which packages with steps are made for. None
-    where that leaves several, or none at all: then it is to be chosen."""
+def _usual_image(rows: Sequence[Any]) -> str | None:
+    """The image that a new form begins with."""
     ready = _started(rows)
-    values = _values(ready)
-    marked = [bool(_mark(row)) for row in ready]
-    debian = [bool(_DEBIAN.search(f"{row.get('name')} {_title(row)}")) for row in ready]
-    both = [one and other for one, other in zip(marked, debian, strict=True)]
-    for fits in ([True] * len(ready), marked, both, debian):
-        found = [value for value, fit in zip(values, fits, strict=True) if fit]
-        if len(found) == 1:
-            return found[0]
-    return None
+    return image(
+        ImageOffer(value, f"{row.get('name')} {_title(row)}", bool(_mark(row)))
+        for row, value in zip(ready, _values(ready), strict=True)
+    )
 
 
 def _images(rows: Sequence[Any], left: QuotaLeft | None) -> Iterable[Choice]:

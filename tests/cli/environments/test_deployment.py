@@ -15,6 +15,8 @@ from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX
 from tests.cli.remotekit import Remote
 from tests.support.waiting import until
+from vetro.cli.client.requests import Refused
+from vetro.cli.environments import deployment
 
 
 def test_deploy_makes_everything_that_is_missing(remote: Remote) -> None:
@@ -55,6 +57,30 @@ def test_a_name_is_the_version_that_the_environment_uses(remote: Remote, tmp_pat
     assert re.search(r"^same +t\.Box 1\.0\.0 ", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"^newer +t\.Box 1\.1\.0 ", done.stdout, re.MULTILINE)
     assert "uses t in several versions: 1.0.0, 1.1.0" in remote.refused("deploy", "t", "--env", "kept", "--app", "x")
+
+
+def test_sizes_and_image_are_those_of_the_server() -> None:
+    """A server of an earlier version, or whose cloud does not answer, tells nothing: then what is usual is named."""
+    asked: list[tuple[str, Any]] = []
+    lists: dict[str, Any] = {
+        "/flavors": [{"name": "s2", "vcpus": 2, "ram": 2048, "disk": 20}],
+        "/images": [{"id": "1", "name": "d", "usual": True}, {"id": "2", "name": "d", "usual": False}],
+    }
+
+    class Server:
+        local = False
+
+        def items(self, path: str, **params: Any) -> Any:
+            asked.append((path, params))
+            if path not in lists:
+                raise Refused(404, "there is no such address", None)
+            return iter(lists[path])
+
+    offers = deployment._offers(Server(), {"id": "7"})  # type: ignore[arg-type]
+    assert offers == {"flavors": lists["/flavors"], "image": "1"}  # of two of a name the id
+    assert asked[0] == ("/flavors", {"environment": "7"})
+    del lists["/flavors"]
+    assert deployment._offers(Server(), None) == {}  # type: ignore[arg-type]
 
 
 @pytest.mark.campaign

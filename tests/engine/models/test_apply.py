@@ -27,6 +27,23 @@ Properties:
   part:
     Contract: $.class(Part).notNull()
 """,
+    "Sized": """
+Extends: std:Application
+Meta:
+  - io.vetro.forms.Preset:
+      name: small
+      values: {copies: 1, server: {flavor: m1.small}}
+  - io.vetro.forms.Preset:
+      name: large
+      default: true
+      values: {copies: 3, server: {flavor: m1.large}}
+Properties:
+  copies:
+    Contract: $.int().notNull()
+    Default: 2
+  server:
+    Contract: $.class("io.murano.resources.LinuxInstance").notNull()
+""",
     "Part": """
 Properties:
   size:
@@ -50,6 +67,8 @@ class World:
     def __init__(self, launcher: Launcher, folder: Path) -> None:
         self.launcher = launcher
         self.package = write_package(folder, CLASSES)
+        with (Path(self.package) / "manifest.yaml").open("a") as manifest:
+            manifest.write("Require:\n  io.vetro: 1\n")
         self.environment = Environment.new("e", "env")
 
     def ask(self, kind: Any, **more: Any) -> Any:
@@ -108,6 +127,41 @@ def test_which_one_is_meant(world: World) -> None:
     world.environment.applications[0]["?"]["type"] = "t.Part"
     with pytest.raises(AskFailed, match=r"'one' is of class t\.Part, not t\.Main"):
         world.apply({}, "one")
+
+
+FLAVORS = [{"name": "s2", "vcpus": 2, "ram": 2048, "disk": 20}, {"name": "s4", "vcpus": 4, "ram": 8192, "disk": 80}]
+
+
+def test_presets_are_what_a_new_application_begins_with(world: World) -> None:
+    """The default one unless another is named; in the sizes that the cloud has; answers come before."""
+
+    def sized(answers: Any = None, application: str | None = None, **more: Any) -> dict[str, Any]:
+        args = {"answers": answers or {}, "application": application, **more}
+        found = world.ask("suggest", on_class={"name": "t.Sized"}, args=args, seed="s")
+        assert isinstance(found, dict)
+        return found
+
+    made = sized(flavors=FLAVORS, image="debian-of-ours")
+    server = made["object"]["server"]
+    assert (made["object"]["copies"], server["flavor"], server["image"]) == (3, "s4", "debian-of-ours")
+    assert made["chosen"]["preset"] == "large" and made["chosen"]["server.flavor"] == "s4"
+    assert sized()["object"]["server"]["flavor"] == "m1.large"  # a cloud that does not tell what it has
+    other = sized({"server": {"flavor": "mine"}}, preset="small", flavors=FLAVORS)
+    assert (other["object"]["copies"], other["object"]["server"]["flavor"]) == (1, "mine")
+    put(world.environment, made)
+    there = made["object"]["server"]["?"]["id"]
+    again = sized(flavors=FLAVORS)
+    assert again["chosen"] == {} and again["object"]["copies"] == 3  # nothing of one that is there changes unasked
+    smaller = sized(preset="small", flavors=FLAVORS)
+    assert smaller["chosen"] == {"preset": "small", "server.flavor": "s2"}
+    assert (smaller["object"]["copies"], smaller["object"]["server"]["flavor"]) == (1, "s2")
+    assert smaller["object"]["server"]["?"]["id"] == there
+    with pytest.raises(AskFailed, match=r"t\.Sized has no preset 'smal'") as caught:
+        sized(preset="smal")
+    assert caught.value.code == "ENG123" and "'small'" in str(caught.value.hint)
+    with pytest.raises(AskFailed) as caught:
+        world.ask("suggest", on_class={"name": "t.Main"}, args={"preset": "small"})
+    assert "--preset" in str(caught.value.hint)
 
 
 def test_wrong_questions_are_refused(world: World) -> None:

@@ -151,6 +151,7 @@ reader  POST         /v2/forms/{form_id}/start-from
 reader  POST         /v2/forms/{form_id}/submit
 reader  POST         /v2/forms/{form_id}/switch
 reader  POST         /v2/forms/{form_id}/validate
+reader  GET          /v2/flavors
 reader  GET          /v2/images
 admin   GET POST     /v2/images/build
 admin   DELETE PUT   /v2/images/{image_id}/mark

@@ -34,6 +34,11 @@ from vetro.cli.task_run import KindName, run_options
 )
 @click.option("--app", "app_name", metavar="NAME", help="Name of the application; a new name adds another one.")
 @click.option(
+    "--preset",
+    metavar="NAME",
+    help="Values to begin with, by the name that the form lists; without it a new application begins with the first.",
+)
+@click.option(
     "--answers",
     "answers_path",
     metavar="FILE",
@@ -70,6 +75,7 @@ def command(
     env_name: str | None,
     wanted: str | None,
     app_name: str | None,
+    preset: str | None,
     answers_path: str | None,
     pairs: tuple[str, ...],
     secrets: tuple[str, ...],
@@ -93,6 +99,7 @@ def command(
       vetro deploy ./my.app
       vetro deploy ./apps --class com.example.Web --set port=8080 --env shop
       vetro deploy ./apps --env shop --set greeting=Hello --set server.flavor=m1.large
+      vetro deploy ./apps --env shop --preset large
       vetro deploy ./my.app --answers answers.yaml --driver record
       vetro deploy ./my.app --secret password --set certificate=@site.pem
       vetro deploy com.example.Web/1.2 --context vetro.example.com --plan
@@ -101,6 +108,7 @@ def command(
     from vetro.cli.environments import deployment
 
     given: dict[str, Any] = {"env_name": env_name, "wanted": wanted, "app_name": app_name, "dry_run": dry_run}
+    given["preset"] = preset
     answers = _answers(answers_path, pairs, secrets)
     given["said"] = guard_of(options)
     for one, other in (("--detach", "--plan"), ("--dry-run", "--plan"), ("--dry-run", "--detach")):

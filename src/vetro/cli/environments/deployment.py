@@ -10,7 +10,7 @@ import re
 import tempfile
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,7 @@ def deploy(
     env_name: str | None,
     wanted: str | None,
     app_name: str | None,
+    preset: str | None,
     answers: Mapping[str, Any],
     driver: str,
     script: str | None,
@@ -144,7 +145,9 @@ def deploy(
                 model = base or Environment.new(name, "0" * 32)
                 there = {str(id_of(item)) for item in model.applications}
                 with PackageQueries(processes, packages.all, given_of(client)) as asked:
-                    applied = asked.application(type_, model.model, answers, app_name)
+                    applied = asked.application(
+                        type_, model.model, answers, app_name, preset=preset, **_offers(client, row)
+                    )
                     put(model, applied)
                     if client.local or not (there or has_mark(model.model)):
                         asked.check(model.model, source_finder(packages.all))
@@ -185,6 +188,24 @@ def deploy(
         started = time.monotonic()
         finish(client, task, row, show=False, names=names_in(model), **options)
         summary(client, row, time.monotonic() - started)
+
+
+def _offers(client: Client, row: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The sizes of a server's cloud, and what servers start from there; of this machine they are the usual ones.
+
+    Nothing where a server of an earlier version, its policy or its cloud does not tell.
+    """
+    if is_local(client):
+        return {}
+    found: dict[str, Any] = {}
+    with suppress(Refused):
+        where = {"environment": row["id"]} if row is not None else {}
+        found["flavors"] = [dict(one) for one in client.items("/flavors", **where)]
+        images = list(client.items("/images"))
+        names = [one["name"] for one in images]
+        usual = (one for one in images if one.get("usual"))
+        found["image"] = next((one["name"] if names.count(one["name"]) == 1 else one["id"] for one in usual), None)
+    return found
 
 
 def _cloud(client: Client, row: Mapping[str, Any] | None, driver: str, script: str | None) -> dict[str, Any]:

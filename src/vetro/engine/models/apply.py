@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from vetro.data_classes import dataclass
+from vetro.engine.models.presets import preset_of, unanswered, under
 from vetro.engine.models.suggest import Suggester, Suggestions
 from vetro.engine.models.unknown_properties import unknown_property
 from vetro.engine.models.usual_values import server_names
@@ -63,22 +64,28 @@ def apply_answers(
     answers: Mapping[str, Any],
     named: str | None,
     new_id: Callable[[], str],
+    preset: str | None = None,
     **options: Any,
 ) -> Applied:
     """The application of class ``type_`` that the answers describe; the environment is not changed.
 
-    ``named``: which one, by name or id; an unknown name gives a new application that name. ``options`` are those of
-    `Suggester`. Raises `UnclearApplication`, and what `Suggester.suggest` raises.
+    ``named``: which one, by name or id; an unknown name gives a new application that name. ``preset``: whose values
+    count where the answers say nothing; a new application begins with one of its class anyway. ``options`` are those
+    of `Suggester`. Raises `UnclearApplication`, `NoSuchPreset`, and what `Suggester.suggest` raises.
     """
-    options |= {"server_name": _server_names(environment), "environment": environment}
-    suggester = Suggester(session, packages, new_id, **options)
     existing = _existing(environment, type_.name, named)
+    chosen, values = preset_of(session, type_, preset, existing)
+    options |= {"server_name": _server_names(environment), "environment": environment}
+    suggester = Suggester(session, packages, new_id, preset=set(unanswered(values, answers)), **options)
+    answers = under(answers, values)
     if existing is not None:
-        made = Suggestions(existing)
+        made = Suggestions(existing, chosen={"preset": chosen} if chosen else {})
         _merge(session, suggester, type_, existing, answers, "", environment, made)
         existing["?"]["type"] = f"{type_.name}/{type_.version}@{type_.package.name}"
         return Applied(existing, False, made.applications, made.chosen)
     made = suggester.suggest(type_, answers)
+    if chosen:
+        made.chosen = {"preset": chosen, **made.chosen}
     if named is not None:
         made.object["?"]["name"] = named
     return Applied(made.object, True, made.applications, made.chosen)
@@ -138,4 +145,4 @@ def _merge(
         elif isinstance(value, Mapping) and "?" in value:
             obj[name] = value
         else:
-            obj[name] = suggester.answered(value, properties[name], path + name, made)
+            obj[name] = suggester.given(type_, name, value, properties[name], path + name, made)

@@ -8,13 +8,21 @@ except servers, networks and other parts that applications in practice do not li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from vetro.data_classes import dataclass
 from vetro.engine.models.unknown_properties import unknown_property
-from vetro.engine.models.usual_values import APPLICATION, FLAVOR, IMAGE, SERVER, application_name, fits
+from vetro.engine.models.usual_values import (
+    APPLICATION,
+    FLAVOR,
+    IMAGE,
+    SERVER,
+    application_name,
+    fits,
+    flavor,
+)
 from vetro.model.environment import ENVIRONMENT, Environment
 from vetro.model.header import class_of, id_of, label_of, name_of, parse_type_text, type_of
 from vetro.model.secrets import sounds_secret
@@ -99,6 +107,9 @@ class Suggester:
 
     ``environment``: where the object comes to. Its objects can be named in answers, and no other application is made
     unasked beside those that it has: a required one is the only one that fits. Secrets are random then.
+
+    ``flavors`` and ``image``: what the cloud has, as its lists say, and what servers start from there.
+    ``preset``: where answers are that nobody has given but a preset (``server.flavor``).
     """
 
     def __init__(
@@ -112,6 +123,9 @@ class Suggester:
         server_name: Callable[[], str] | None = None,
         switches: bool = False,
         environment: Environment | None = None,
+        flavors: Sequence[Mapping[str, Any]] = (),
+        image: str | None = None,
+        preset: Collection[str] = (),
     ) -> None:
         self._session = session
         self._packages = sorted(packages, key=lambda p: (p.type != "Application", p.name, p.version))
@@ -120,6 +134,11 @@ class Suggester:
         self._hints = dict(hints or {})
         self._switches = switches
         self._environment = environment
+        self._flavors = flavors
+        size, start = flavor(flavors), image or IMAGE
+        self._known = {**KNOWN, (SERVER, "flavor"): size, (SERVER, "image"): start}
+        self._words = {**HINTS, "flavor": size, "image": start}
+        self._preset = preset
         #: Class and id of the objects that are being made, outermost first.
         self._within: list[tuple[str, str]] = []
         self._count = 0
@@ -159,10 +178,10 @@ class Suggester:
         self, type_: Any, name: str, schema: Any, answers: dict[str, Any], path: str, made: Suggestions, depth: int
     ) -> Any:
         if name in answers:
-            return self.answered(answers[name], schema, path, made, depth)
+            return self.given(type_, name, answers[name], schema, path, made, depth)
         for owner in type_.ancestors:
-            if (owner.name, name) in KNOWN:
-                return self._chosen(made, path, KNOWN[owner.name, name])
+            if (owner.name, name) in self._known:
+                return self._chosen(made, path, self._known[owner.name, name])
             if self._eager and (owner.name, name) in EAGER:
                 return self._chosen(made, path, EAGER[owner.name, name])
         if name == "name" and any(a.name == SERVER for a in type_.ancestors):
@@ -187,6 +206,16 @@ class Suggester:
             return self._value(schema, name, path, made, depth)
         finally:
             self._eager = eager
+
+    def given(
+        self, type_: Any, name: str, answer: Any, schema: Any, path: str, made: Suggestions, depth: int = 0
+    ) -> Any:
+        """What an answer for a property of a class is: `answered`; a size that a preset names is one of this cloud."""
+        if path not in self._preset or not isinstance(answer, str):
+            return self.answered(answer, schema, path, made, depth)
+        fields = self._session.schema(type_.name, f"=={type_.version}", type_.package.name, form=True)[""]["properties"]
+        size = fields.get(name, {}).get("widget") == "flavor"
+        return self._chosen(made, path, flavor(self._flavors, answer) if size else answer)
 
     @staticmethod
     def _has_default(type_: Any, name: str) -> bool:
@@ -372,7 +401,7 @@ class Suggester:
         return values
 
     def _text(self, schema: Mapping[str, Any], name: str, path: str) -> str:
-        hints = [text for word, text in HINTS.items() if word in name.lower()]
+        hints = [text for word, text in self._words.items() if word in name.lower()]
         for text in (*hints, *TEXTS, "x" * int(schema.get("minLength", 1))):
             if fits(text, schema):
                 return text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from vetro.clouds.stacks.flavors import FLAVORS
 from vetro.yaql.api import compile
@@ -22,6 +22,7 @@ FLAVOR: Final = "m1.small"
 IMAGE: Final = "debian-12-murano"
 #: Characters that a server has of its environment's name: it calls itself by 63 at most, with the number behind it.
 _PREFIX: Final = 50
+_DEBIAN: Final = re.compile(r"debian[ _-]*(gnu/linux[ _-]*)?(12|bookworm)", re.IGNORECASE)
 
 #: The expression language's own bounded engine: patterns are written by packages.
 _MATCHES = compile("regex($.pattern).matches($.text)")
@@ -45,6 +46,26 @@ def flavor(rows: Iterable[Mapping[str, Any]], wanted: str = FLAVOR) -> str:
         if _size(row)[0] >= memory and _size(row)[1] >= vcpus and (_size(row)[2] or disk) >= disk
     )
     return str(next(enough, ordered[-1])["name"])
+
+
+class ImageOffer(NamedTuple):
+    """An image that servers can be started from: what forms store, all that it is called, whether an operator has
+    marked it (it has an agent)."""
+
+    value: str
+    words: str
+    marked: bool
+
+
+def image(offers: Iterable[ImageOffer]) -> str | None:
+    """What servers start from unless somebody says otherwise: the only image; else the only one of those that an
+    operator has marked, or that are a Debian 12, which packages with steps are made for. None where that leaves
+    several, or none at all: then it is to be chosen."""
+    known = list(offers)
+    debian = [one for one in known if _DEBIAN.search(one.words)]
+    marked = [one for one in known if one.marked]
+    both = [one for one in debian if one.marked]
+    return next((found[0].value for found in (known, marked, both, debian) if len(found) == 1), None)
 
 
 def server_names(around: str, taken: Collection[str]) -> Callable[[], str]:

@@ -165,7 +165,8 @@ class Performance:
         answers, named = args.get("answers") or {}, args.get("application")
         if not isinstance(answers, Mapping) or not (named is None or isinstance(named, str)):
             raise BadTask("'answers' of a task of kind 'suggest' is a mapping, 'application' text or null")
-        options = {name: args[name] for name in ("eager", "hints", "switches") if name in args}
+        taken = ("eager", "hints", "switches", "preset", "flavors", "image")
+        options = {name: args[name] for name in taken if name in args}
         type_ = session.types.find(on_class["name"], on_class.get("version"), on_class.get("package"))
         environment = Environment(self.task.model)
         applied = apply_answers(session, self.packages, environment, type_, answers, named, session.new_id, **options)

@@ -15,7 +15,7 @@ from vetro.data_classes import dataclass
 #:
 #: ``suggest``: an application of class ``on_class`` for the environment in ``model`` (which may be empty), from
 #: ``args``: ``answers`` {property: value}; ``application``, the name or id of the one to change, or the name of a new
-#: one; ``eager``, ``hints``, ``switches`` as in `vetro.engine.models.Suggester`. The result is
+#: one; ``preset``, ``flavors``, ``image``, ``eager``, ``hints``, ``switches`` as in `apply_answers`. The result is
 #: `vetro.engine.models.Applied.as_json`. Ids follow from ``seed``: give a random one. ``check_model``: loads ``model``
 #: and lists what does not fit; the result is ``{"errors": [...]}``, with ``warnings`` where there are some, as
 #: `vetro.engine.models.examine` gives them.

@@ -69,6 +69,7 @@ RULES: Final[dict[str, tuple[str, str]]] = {
     "force_version": (ADMIN, "import and publish a package whose version number is too low (Vetro's)"),
     "import_from_address": (WRITER, "import packages from an address (Vetro's)"),
     "list_clouds": (ANYBODY, "list clouds and kinds of clouds, and what they can do (Vetro's)"),
+    "list_flavors": (ANYBODY, "list the sizes of servers that the cloud has (Vetro's)"),
     "list_images": (ANYBODY, "list images of the cloud and their marks (Vetro's)"),
     "build_images": (ADMIN, "build images for servers of this installation (Vetro's)"),
     "mark_images": (ADMIN, "mark images of the cloud for forms (Vetro's)"),

@@ -12,6 +12,7 @@ from concurrent.futures import TimeoutError as TooLate
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from vetro.clouds import interface as clouds_say
 from vetro.clouds.interface import Cloud, CloudError, NotAvailable, Owner
 from vetro.clouds.kind_protocols import Place
 from vetro.clouds.stacks.kind import DriverKind
@@ -20,6 +21,7 @@ from vetro.forms.cloud_choices import QuotaLeft
 from vetro.forms.cloud_lists import rows
 from vetro.server.config import cloud_settings
 from vetro.server.environments.models import Environment
+from vetro.server.errors import Conflict, Forbidden, NotFound, Unavailable
 from vetro.server.forms.concurrency import FairPool, Full
 from vetro.server.quotas.limits import limits
 from vetro.server.quotas.usage import used_in_cloud
@@ -138,6 +140,21 @@ def cloud_of_environment(environment_id: str) -> Mapping[str, Any]:
     """Which cloud an environment keeps (`Environment.cloud`); nothing for a new one."""
     found = Environment.objects.filter(id=environment_id).values_list("cloud", flat=True).first()
     return found or {}
+
+
+def refusal(error: VetroError | OSError) -> VetroError:
+    """What a cloud says, as an answer of the service."""
+    message = getattr(error, "message", None) or str(error)
+    hint = getattr(error, "hint", None)
+    if isinstance(error, clouds_say.NotFound):
+        return NotFound(message, hint=hint)
+    if isinstance(error, clouds_say.Conflict):
+        return Conflict(message, hint=hint)
+    if isinstance(error, CloudError) and getattr(error, "status", 0) == 403:
+        return Forbidden(
+            message, hint=Text("give the worker's user the right to change this image (docs/openstack.md)")
+        )
+    return Unavailable(message, hint=hint)
 
 
 def left(project_id: str) -> QuotaLeft | None:

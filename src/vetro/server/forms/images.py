@@ -7,17 +7,17 @@ forms of Murano's dashboard read the same one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from vetro.clouds import interface as clouds_say
-from vetro.clouds.interface import CloudError
 from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
+from vetro.engine.models.usual_values import ImageOffer
+from vetro.engine.models.usual_values import image as usual_image
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
-from vetro.server.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from vetro.server.errors import Conflict, Invalid, NotFound
 from vetro.server.forms import cloud_lists
 from vetro.yaql.errors import VetroError
 
@@ -54,9 +54,18 @@ def listed(caller: Caller, region: str | None = None) -> list[Image]:
     try:
         found = cloud_lists.choices(caller.project_id, "", "images", region, anew=True)
     except (VetroError, OSError) as error:
-        raise _refused(error) from None
+        raise cloud_lists.refusal(error) from None
     images = [_image(row) for row in found if row.get("image_type") != "snapshot"]
     return sorted(images, key=lambda i: (i.title is None, (i.title or "").lower(), i.name.lower(), i.id))
+
+
+def usual(images: Sequence[Image]) -> Image | None:
+    """What servers start from unless somebody says otherwise (`vetro.engine.models.usual_values.image`)."""
+    ready = {one.id: one for one in images if one.status == "active"}
+    found = usual_image(
+        ImageOffer(one.id, f"{one.name} {one.title or ''}", one.title is not None) for one in ready.values()
+    )
+    return ready.get(found or "")
 
 
 def mark(caller: Caller, image: str, title: Any, type: Any, region: str | None = None) -> Image:
@@ -89,7 +98,7 @@ def _change(caller: Caller, image: Image, mark: Mapping[str, str] | None, region
     try:
         cloud_lists.mark_image(caller.project_id, image.id, mark, region)
     except (VetroError, OSError) as error:
-        raise _refused(error) from None
+        raise cloud_lists.refusal(error) from None
     what = "image.mark" if mark is not None else "image.unmark"
     record(caller, what, image.id, image.name, **(mark or {}), **({"region": region} if region else {}))
 
@@ -128,18 +137,3 @@ def _word(value: Any, what: str) -> str:
             )
         )
     return found
-
-
-def _refused(error: VetroError | OSError) -> VetroError:
-    """What a cloud says, as an answer of the service."""
-    message = getattr(error, "message", None) or str(error)
-    hint = getattr(error, "hint", None)
-    if isinstance(error, clouds_say.NotFound):
-        return NotFound(message, hint=hint)
-    if isinstance(error, clouds_say.Conflict):
-        return Conflict(message, hint=hint)
-    if isinstance(error, CloudError) and getattr(error, "status", 0) == 403:
-        return Forbidden(
-            message, hint=Text("give the worker's user the right to change this image (docs/openstack.md)")
-        )
-    return Unavailable(message, hint=hint)

@@ -14,6 +14,7 @@ from vetro.clouds import kinds
 from vetro.clouds.kind_protocols import Capabilities
 from vetro.server import setup
 from vetro.server.config.config import Config
+from vetro.server.forms import cloud_lists
 
 pytestmark = pytest.mark.django_db
 PAGE = Path(__file__).parents[4] / "docs" / "clouds.md"
@@ -88,3 +89,30 @@ def test_every_capability_is_documented() -> None:
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.MULTILINE)
     named = [name for row in rows for name in re.findall(r"\w+", row)]
     assert named == [item.name for item in fields(Capabilities)]
+
+
+def test_the_sizes_of_servers_are_listed(ann: Any, use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `vetro deploy` chooses from, at a server as well."""
+    use(cloud__kind="record")
+    found = {one["name"]: one for one in ann.get("/v2/flavors").json()["items"]}
+    assert found["m1.small"] == {"name": "m1.small", "vcpus": 1, "ram": 2048, "disk": 20}
+    assert ann.get("/v2/flavors?environment=" + "0" * 32).status_code == 404
+
+    def no_answer(*args: Any, **more: Any) -> Any:
+        raise cloud_lists.ListUnavailable("the cloud cannot list its flavors")
+
+    monkeypatch.setattr(cloud_lists, "choices", no_answer)
+    refused = ann.get("/v2/flavors")
+    assert refused.status_code == 503 and "cannot list its flavors" in refused.content.decode()
+
+
+def test_the_image_that_servers_start_from_is_told(ann: Any, use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(cloud__kind="record")
+    rows = [
+        {"id": "1", "name": "debian 12"},
+        {"id": "2", "name": "other"},
+        {"id": "3", "name": "debian 12", "status": "saving"},
+    ]
+    monkeypatch.setattr(cloud_lists, "choices", lambda *args, **more: rows)
+    usual = {one["id"]: one["usual"] for one in ann.get("/v2/images").json()["items"]}
+    assert usual == {"1": True, "2": False, "3": False}

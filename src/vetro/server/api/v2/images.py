@@ -29,6 +29,14 @@ class ImageShown(Schema):
     broken: bool = Field(description="There is a mark that cannot be read.")
 
 
+class ImageListed(ImageShown):
+    """An image among those that there are."""
+
+    usual: bool = Field(
+        description="Servers start from it unless somebody says otherwise; of no image where it is open."
+    )
+
+
 class ImageBuild(Schema):
     """A build of an image."""
 
@@ -59,11 +67,12 @@ class ImageMark(Given):
     type: str = Field(min_length=1, max_length=images.LONGEST, examples=["linux"])
 
 
-@routes.add("GET", "/images", "listImages", "list_images", Page[ImageShown])
+@routes.add("GET", "/images", "listImages", "list_images", Page[ImageListed])
 def list_images(request: HttpRequest, region: str | None = None) -> Any:
     """The images of the cloud, marked ones first."""
-    rows = [image.as_json() for image in images.listed(who(request), region)]
-    return page(rows, len(rows))
+    rows = images.listed(who(request), region)
+    usual = images.usual(rows)
+    return page([{**image.as_json(), "usual": image is usual} for image in rows], len(rows))
 
 
 @routes.add("GET", "/images/build", "showImageBuild", "build_images", BuildOffer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -13,6 +13,7 @@ from vetro.model.copies import renewed, undeployed
 from vetro.model.environment import applications_of
 from vetro.model.header import class_of, id_of, label_of, label_of_type, parse_type_text, type_of
 from vetro.model.secrets import conceal, is_mark, masked, without
+from vetro.model.titles import title_of
 from vetro.model.tree import find, objects, walk
 from vetro.server.accounts.policy import allows
 from vetro.server.caller import Caller
@@ -29,7 +30,9 @@ from vetro.server.environments import description as changing
 from vetro.server.environments.models import Session
 from vetro.server.environments.reachable_addresses import of_component
 from vetro.server.errors import ServiceError
+from vetro.server.forms.target import FormTarget
 from vetro.server.ids import new_id
+from vetro.server.language import translated
 from vetro.server.tasks.models import Report, Task
 from vetro.server.web import drafts
 from vetro.server.web.environment_page import EnvironmentPage, open_page, shown_changes
@@ -37,6 +40,7 @@ from vetro.server.web.logos import logos_of, titles_of
 from vetro.server.web.model_texts import text_of
 from vetro.server.web.page import go, missing, page, render
 from vetro.server.web.views.environments.listing import TASK_FIELDS, told_tasks
+from vetro.yaql.errors import VetroError
 from vetro.yaql.redact import MASK
 
 
@@ -145,7 +149,7 @@ def component(request: HttpRequest, caller: Caller, environment: str, component:
         label=label_of(found),
         type=type_of(found),
         type_name=class_of(found),
-        properties=_properties(shown, labels),
+        properties=_properties(shown, labels, _titles(caller, environment, type_of(found))),
         owned=[
             {"id": id_of(obj), "label": label_of(obj), "type": class_of(obj)} for obj in list(objects(found))[1:201]
         ],
@@ -170,8 +174,17 @@ def _owners(root: Any, own: str) -> Iterator[dict[str, Any]]:
             yield from (obj for obj in (find(root, place.owner),) if obj is not None)
 
 
-def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
-    """Name and value of each property; references by name, secrets as dots."""
+def _titles(caller: Caller, environment: str, type_text: str) -> dict[str, str]:
+    """What the form of a class calls its properties; empty where it cannot be read any more."""
+    try:
+        described = FormTarget(caller, environment, None).describer.described(type_text)
+    except (VetroError, ServiceError):  # the page of an object stands without its package, too
+        return {}
+    return {} if described is None else {name: translated(one.label) for name, one in described.fields.items()}
+
+
+def _properties(shown: dict[str, Any], labels: Any, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Name, title and value of each property; references by name, secrets as dots."""
     rows = []
     for name, value in shown.items():
         if name == "?":
@@ -180,7 +193,15 @@ def _properties(shown: dict[str, Any], labels: Any) -> list[dict[str, Any]]:
         plain = MASK if secret else masked(name, value)
         target = value if isinstance(value, str) and value in labels else id_of(value)
         text = labels[value] if isinstance(value, str) and value in labels else text_of(plain)
-        rows.append({"name": name, "text": text, "target": target, "long": len(text) > 80 or "\n" in text})
+        rows.append(
+            {
+                "name": name,
+                "title": titles.get(name) or title_of(name),
+                "text": text,
+                "target": target,
+                "long": len(text) > 80 or "\n" in text,
+            }
+        )
     return rows
 
 

@@ -83,6 +83,10 @@ def _chosen(
     return shown, drawn
 
 
+def _is_default(node: dict[str, Any]) -> bool:
+    return bool(node["property"] == "defaultNetworks")
+
+
 def _main(obj: Any, type_name: str) -> bool:
     """Whether an object is a server or a network: servers have an id in the cloud and addresses, whatever their class
     is called; networks are those of the standard package."""
@@ -95,8 +99,11 @@ def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str,
     drawn = picture(env_page.root, states)
     failed = _failed(env_page)
     known, first = by_id(env_page.root), id_of(env_page.root)
+    # Of the environment's own networks each region has a copy from its first deployment on: that one is made.
+    regional = any(_is_default(node) and node["owner"] != first for node in drawn["nodes"])
     nodes = []
     for node in drawn["nodes"]:
+        pattern = regional and _is_default(node) and node["owner"] == first
         top = node["owner"] is None
         state = node["status"]
         if node["id"] in failed:
@@ -114,7 +121,7 @@ def _of(env_page: EnvironmentPage) -> tuple[list[dict[str, Any]], list[dict[str,
                 "state": state,
                 "owner": node["owner"],
                 "main": (node["owner"] in (None, first) and (top or node["property"] == "applications"))
-                or _main(known[node["id"]], node["type"]),
+                or (not pattern and _main(known[node["id"]], node["type"])),
                 "href": "" if top else f"/app/environments/{env_page.id}/components/{node['id']}/",
             }
         )
