@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from tests.cli.conftest import write_package
 from tests.cli.deploykit import BOX
-from tests.server.servekit import Service
+from tests.server.servekit import Service, alive
 from tests.support.waiting import until
 from vetro.cli.main import main
 
@@ -62,9 +62,11 @@ class Installation:
         return found
 
     def end(self) -> None:
-        """Stops it."""
+        """Stops it; no process stays."""
+        processes = self.service.everybody()
         try:
-            self.service.end()
+            assert self.service.end() == 0
+            until(lambda: not any(map(alive, processes)), 30)
         finally:
             if self.service.process.poll() is None:
                 self.service.process.kill()

@@ -52,6 +52,7 @@ def run(package: Path, cache: Path | str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.campaign
 def test_runs_give_the_same_with_a_cold_a_warm_and_no_cache(package: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert run(package, cache) == "21"

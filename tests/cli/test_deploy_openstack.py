@@ -70,6 +70,7 @@ def workspace(here: Path, fake: Fake) -> Place:
     return made
 
 
+@pytest.mark.campaign  # tests/plugins/openstack asks the kind
 def test_stacks_are_made_in_the_openstack(place: Place, fake: Fake) -> None:
     command = ["deploy", str(place.folder / "site"), "--env", "e"]
     place.ok(*command, "--set", "word=one")
@@ -98,6 +99,7 @@ def test_an_openstack_that_nobody_named(place: Place, fake: Fake) -> None:
     assert stack["body"]["template"]["outputs"]["o"]["value"] == "one"
 
 
+@pytest.mark.campaign  # tests/plugins/openstack/test_plans.py asks the kind
 def test_a_plan_names_what_the_openstack_has(here: Path) -> None:
     with Strict() as fake:
         place = workspace(here, fake)

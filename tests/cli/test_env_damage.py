@@ -94,6 +94,7 @@ def test_an_effect_that_was_not_done_is_done(launches: Launches) -> None:
     assert "no interrupted task" in place.refused("env", "resolve", "e", "x", "--done")
 
 
+@pytest.mark.campaign
 def test_a_task_can_be_given_up(launches: Launches) -> None:
     place = launches.place
     assert place.status() == "interrupted"

@@ -100,6 +100,7 @@ def test_an_empty_environment_is_copied_as_one(place: Place) -> None:
     assert place.status("copy") == "new"
 
 
+@pytest.mark.campaign  # the service's part: tests/server/environments/test_lock_transfer.py
 def test_a_lock_and_a_plan_are_the_same_elsewhere(place: Place) -> None:
     """Export here, import there, in two other workspaces. Copies have new ids, and names that are made of them."""
     place.deploy("--set", "text=copied")

@@ -54,10 +54,10 @@ def deployed(place: Place, name: str) -> None:
     "how",
     [
         "destroy --yes",
-        # Like the one before and the one after them.
+        # As the one before them.
         pytest.param("destroy --yes --keep", marks=pytest.mark.campaign),
         pytest.param("destroy --yes --abandon", marks=pytest.mark.campaign),
-        "realize",
+        pytest.param("realize", marks=pytest.mark.campaign),
     ],
 )
 def test_nothing_of_it_stays_in_a_file(place: Place, image: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,7 @@ def test_lists_and_addresses_are_marked(place: Place) -> None:
     assert "simulated" in next(line for line in place.ok("env", "list").output.splitlines() if "empty" in line)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_who_uses_a_package_is_marked_on_a_server(remote: Any) -> None:
     """A list of packages' users names environments, too; their table could not be printed at all."""

@@ -92,6 +92,7 @@ def test_where_there_is_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert asked(monkeypatch, "--machine", status=0) == []
 
 
+@pytest.mark.campaign  # its questions one by one: tests/server/operations/doctor
 @pytest.mark.slow
 def test_an_installation(tmp_path: Path) -> None:
     installation = Installation(tmp_path / "data")

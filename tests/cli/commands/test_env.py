@@ -91,19 +91,16 @@ def test_an_action_changes_the_model_and_prints_its_result(place: Place) -> None
     assert place.data("env", "action", "e", "open") == {"opened": 6, "text": "first"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_a_wrong_action_is_refused_and_changes_nothing(place: Place) -> None:
+    place.deploy()
+    for arguments, said in (
         (["opne"], "did you mean 'open'"),
         (["open", "--arg", "times=many"], "expected an integer, got 'many'"),
         (["open", "--arg", "count=1"], "count"),
         (["open", "--app", "bag"], "has no application 'bag'"),
-    ],
-)
-def test_a_wrong_action_is_refused_and_changes_nothing(place: Place, arguments: list[str], said: str) -> None:
-    place.deploy()
-    assert said in place.refused("env", "action", "e", *arguments)
-    assert place.plans() == FIRST
+    ):
+        assert said in place.refused("env", "action", "e", *arguments)
+        assert place.plans() == FIRST
     assert place.data("env", "action", "e", "open") == {"opened": 1, "text": "first"}
 
 
@@ -202,6 +199,7 @@ def test_watching_shows_what_changed_until_it_is_interrupted(place: Place) -> No
         assert process.wait(PATIENCE) == 130
 
 
+@pytest.mark.campaign
 def test_abandoned_servers_stay_unless_they_were_only_written_down(
     here: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +278,7 @@ def test_an_interrupted_task_can_be_ended_instead(place: Place) -> None:
     assert place.servers() == []
 
 
+@pytest.mark.campaign  # beside it: Ctrl-C of a run, tests/cli/test_main.py
 def test_ctrl_c_cancels_and_the_environment_can_be_repaired(place: Place) -> None:
     with place.start(*begin(place, never=True, times=1)) as process:
         in_the_middle(place, process)
@@ -350,6 +349,7 @@ def test_what_an_archive_says_is_asked_once(place: Place, monkeypatch: pytest.Mo
     assert place.plans() == [*FIRST, "Write text"]
 
 
+@pytest.mark.campaign  # tests/server/environments/test_power.py has the service's part
 def test_servers_are_stopped_and_started(place: Place) -> None:
     place.deploy()
     assert "Server e-1 runs already" in place.ok("env", "start", "e").output

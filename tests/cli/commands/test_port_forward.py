@@ -78,6 +78,7 @@ def answer(port: int, data: bytes) -> bytes:
     return said
 
 
+@pytest.mark.campaign
 def test_a_connection_reaches_the_server_and_ends_with_it(here: Path) -> None:
     place = Place(here)
     place.deploy()

@@ -60,6 +60,7 @@ def test_limits_of_a_workspace_that_are_none(place: Place, text: str, said: str)
     assert said in place.refused("quota", "show")
 
 
+@pytest.mark.campaign  # quotas of the service: tests/server/quotas
 def test_a_server_says_the_same_and_administrators_raise_it(remote: Remote, installation: Any, here: Path) -> None:
     root = Remote(installation, here, "admin")
     before = {row["name"]: row for row in remote.data("quota", "show")}

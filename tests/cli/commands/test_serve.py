@@ -55,6 +55,7 @@ def test_the_cloud_and_why_it_was_chosen_are_told_first(serve: Callable[..., Ser
     assert doctor.count(told) == 1, doctor
 
 
+@pytest.mark.campaign  # two starts; by SIGTERM each installation of tests/cli ends so
 def test_one_command_starts_everything_and_no_process_stays_after_sigterm_or_sigkill(
     serve: Callable[..., Service],
 ) -> None:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support import forked
 
 JOIN = """
@@ -32,6 +34,7 @@ def call(data: Path, *words: str, status: int = 0) -> subprocess.CompletedProces
     return done
 
 
+@pytest.mark.campaign
 def test_workers_are_listed_and_drained(tmp_path: Path) -> None:
     assert "there is no database" in call(tmp_path, "worker", "list", status=1).stderr
     assert "there is no database" in call(tmp_path / "slip", "worker", status=1).stderr

@@ -46,6 +46,7 @@ def test_deploy_makes_everything_that_is_missing(remote: Remote) -> None:
     assert [a["text"] for a in model["Objects"]["applications"]] == ["first"]
 
 
+@pytest.mark.campaign
 def test_a_name_is_the_version_that_the_environment_uses(remote: Remote, tmp_path: Path) -> None:
     """And versions side by side are told apart."""
     remote.deploy("kept")

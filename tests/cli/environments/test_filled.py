@@ -39,6 +39,7 @@ def place(here: Path) -> Place:
     return made
 
 
+@pytest.mark.campaign
 def test_an_existing_object_goes_by_its_name(place: Place) -> None:
     place.ok(*command(DATABASE, "--app", "spare"))
     place.ok(*command(SHOP, "--set", "database=main"))

@@ -104,6 +104,7 @@ def test_a_second_ctrl_c_leaves_it_to_be_resumed(place: Place) -> None:
     as_before(place)
 
 
+@pytest.mark.campaign  # the service's part: tests/server/procedures/test_kills.py
 def test_who_was_killed_leaves_an_update_that_is_told_and_taken_back(place: Place) -> None:
     killed(place)
     assert place.status() == "interrupted"

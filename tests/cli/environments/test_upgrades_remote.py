@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.cli.conftest import write_package
 from tests.cli.remotekit import Remote
 from tests.support.waiting import until
@@ -68,6 +70,7 @@ class Server:
         return found
 
 
+@pytest.mark.campaign  # the API itself: tests/server/api/v2
 def test_a_command_does_what_the_api_does(remote: Remote) -> None:
     server = Server(remote)
     server.publish("1.0.0")
