@@ -92,6 +92,7 @@ def test_the_keyboard_alone_finds_and_opens_an_application(service: Any, page_fo
     expect(page.get_by_label("Its name")).to_have_value("Medlar jelly")
 
 
+@pytest.mark.campaign
 def test_archives_are_dropped_checked_imported_and_deleted(service: Any, page_for: Any) -> None:
     page = page_for("ann")
     good = ("good.zip", archive("org.sloe.Gin", Name="Sloe gin"))
@@ -118,6 +119,7 @@ def test_archives_are_dropped_checked_imported_and_deleted(service: Any, page_fo
     expect(page.locator("#notices")).to_contain_text("1 package is deleted")
 
 
+@pytest.mark.campaign  # in the client of the tests: tests/server/web
 def test_an_application_is_tried_out_without_an_environment(service: Any, page_for: Any) -> None:
     page = page_for("ann")
     service.api("ann", "POST", "/v2/packages", raw=packed(ROOT / "examples/deploy/com.example.vetro.Database"))

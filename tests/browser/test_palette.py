@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.kit import picture, violations, wider_than_the_window
 
 
+@pytest.mark.campaign
 def test_ctrl_k_leads_anywhere_and_help_explains_the_page(page_for: Callable[..., Any], filled: dict[str, str]) -> None:
     page = page_for("ann")
     page.goto("/app/environments/", wait_until="load")

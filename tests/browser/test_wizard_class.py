@@ -21,6 +21,7 @@ def fair(service: Any) -> str:
     return str(made["imported"][0]["id"])
 
 
+@pytest.mark.campaign
 def test_a_class_is_filled_in_by_presets_lists_and_made_up_secrets(service: Any, page_for: Any, fair: str) -> None:
     page = page_for("eve")
     page.goto(f"{service.url}/app/environments/{street(service, 'fair')}/add/{fair}")
