@@ -70,10 +70,13 @@ def test_as_data_and_one_member(vetro: Callable[..., Result]) -> None:
 
 
 @pytest.mark.usefixtures("app")
-def test_names_that_there_are_not(vetro: Callable[..., Result]) -> None:
+def test_names_that_there_are_not(vetro: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = vetro("explain", "t.Main.sise", "apps")
     assert "no property or method 'sise'" in wrong.stderr and "'size'" in wrong.stderr
     assert "t.Main" in vetro("explain", "t.Mian", "apps").stderr
+    Path("empty").mkdir()
+    monkeypatch.chdir("empty")
+    assert "vetro explain t.Main PATH" in vetro("explain", "t.Main").stderr
 
 
 def test_standard_classes_and_the_package_of_this_folder(

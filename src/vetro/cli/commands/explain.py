@@ -93,7 +93,7 @@ def _found(session: Any, name: str, packages: list[Any]) -> tuple[Any, str]:
         try:
             return _newest(session, owner, packages), member
         except (ClassNotFound, PackageForClassNotFound):
-            error.hint = suggestion_of_class(name, packages) or error.hint
+            error.hint = suggestion_of_class(name, packages) or f"say where its package is: vetro explain {name} PATH"
             raise error from None
 
 
