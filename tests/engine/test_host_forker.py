@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -218,6 +219,17 @@ def test_it_gets_ready_beside_the_caller_and_forks_when_it_is(tmp_path: Path) ->
             host.start()
             assert host.pid
         assert forker._process is begun
+
+
+def test_a_worker_that_has_gone_is_no_error() -> None:
+    """A command that refuses what it was given ends while the process gets ready; nobody is to read a traceback."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.close()
+    given = {"--control": its.fileno(), "--parent": os.getpid(), "--cloud": "record"}
+    words = [sys.executable, "-P", "-m", "vetro.engine.host", *(str(word) for pair in given.items() for word in pair)]
+    done = subprocess.run(words, pass_fds=(its.fileno(),), capture_output=True, text=True, timeout=120, check=False)
+    its.close()
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_hosts_load_no_language() -> None:

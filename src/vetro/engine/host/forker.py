@@ -208,7 +208,15 @@ def serve(control_fd: int, cloud: str = "") -> int | None:
     gc.collect()
     gc.freeze()
     gc.enable()
-    control.send(b"ready")
+    try:
+        control.send(b"ready")
+        return _forked(control)
+    except (BrokenPipeError, ConnectionResetError):
+        return None  # the worker has gone meanwhile: a command that refused what it was given, or one that was killed
+
+
+def _forked(control: socket.socket) -> int | None:
+    """Forks a host at each request, until there are no more: then None. In each child: the socket of its request."""
     while True:
         data, fds, _, _ = socket.recv_fds(control, 64, 1)
         if not data:
