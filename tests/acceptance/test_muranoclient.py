@@ -13,7 +13,8 @@ import pytest
 from tests.acceptance.clients import Command, archive, settled, written
 from tests.acceptance.golden.people import Site
 
-pytestmark = pytest.mark.timeout(300)
+# The requests that it sends are among those of test_golden.py, of which each run replays a part.
+pytestmark = [pytest.mark.campaign, pytest.mark.timeout(300)]
 
 
 def app(fqn: str, name: str = "one") -> dict[str, Any]:
@@ -134,7 +135,6 @@ def test_the_library_makes_environments_of_templates(site: Site, tmp_path: Path)
     assert settled(site, made.environment_id) == ""
 
 
-@pytest.mark.campaign
 def test_the_command_keeps_packages(murano: Command, tmp_path: Path) -> None:
     fqn, file = "com.shelf.Demo", str(archive(tmp_path, "com.shelf"))
     (package,) = [row[0] for row in murano.rows("package-import", "-c", "Web", "--", file) if fqn in row]
@@ -181,7 +181,6 @@ def test_an_update_of_what_is_deployed_leaves_the_catalog_with_it(site: Site, mu
     assert "Resources/more.txt" in zipfile.ZipFile(io.BytesIO(client.packages.download(changed.id))).namelist()
 
 
-@pytest.mark.campaign
 def test_the_command_takes_an_environment_through_its_life(site: Site, murano: Command, tmp_path: Path) -> None:
     fqn = "com.shell.Demo"
     murano("package-import", str(archive(tmp_path, "com.shell")))
