@@ -68,6 +68,7 @@ def test_of_a_refused_question_nothing_is_kept(ann: Any, eve: Any, root: Any, ma
     assert kept() == before and not Impact.objects.exists() and not Task.objects.filter(kind="plans").exists()
 
 
+@pytest.mark.campaign
 def test_archives_of_questions_count_until_they_go(ann: Any, market: str, drain: Callable[..., Any]) -> None:
     project = ann.caller.project_id
     before, size = used(project, "archives"), len(archive("1.1.0"))
@@ -89,6 +90,7 @@ def test_archives_of_questions_count_until_they_go(ann: Any, market: str, drain:
     assert used(project, "archives") == before + len(archive("1.2.0"))
 
 
+@pytest.mark.campaign
 def test_a_project_asks_some_questions_at_once(
     ann: Any, eve: Any, market: str, drain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,6 +123,7 @@ def test_very_many_environments_are_a_bounded_number_of_tasks(
     assert Entry.objects.count() == 10_000
 
 
+@pytest.mark.campaign
 def test_of_plans_only_so_many_bytes_are_kept(
     ann: Any, market: str, drain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +136,7 @@ def test_of_plans_only_so_many_bytes_are_kept(
     assert PlanCache.objects.count() == 2  # of each environment that of its newest state
 
 
+@pytest.mark.campaign
 def test_what_has_no_time_left_is_told_so(
     ann: Any, market: str, drain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +187,7 @@ def test_whoever_leaves_the_language_only_spoils_the_own_row(
     assert {groups[f"a {mode}"] for mode in modes} <= {"skipped", "fails"}, groups
 
 
+@pytest.mark.campaign  # the walls of test_whoever_leaves_the_language_only_spoils_the_own_row
 @pytest.mark.attack("quotas", "impact")
 def test_an_endless_package_is_stopped_where_it_is(ann: Any, market: str, drain: Callable[..., Any]) -> None:
     environment(ann.caller, drain, "endless", shop(2, text="fragile"))

@@ -81,6 +81,7 @@ def planner(cloud: Path) -> Iterator[Planner]:
         yield made
 
 
+@pytest.mark.campaign
 def test_it_is_the_same_plan(ann: Any, drain: Callable[..., Any], planner: Planner) -> None:
     """Also in a process that made plans of other environments before."""
     import_packages(ann.caller, [archive("1.0.0")])

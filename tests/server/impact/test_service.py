@@ -83,6 +83,7 @@ def test_groups(shops: list[str], ann: Any, drain: Callable[..., Any]) -> None:
     assert texts(found, "fails") == [f"test.shop 3.0.0: Classes/Shop.yaml:14: it says {CANARY}"]
 
 
+@pytest.mark.campaign
 def test_whoever_waits_for_an_answer_reads_no_plans(shops: list[str], ann: Any, drain: Callable[..., Any]) -> None:
     """Pages and commands ask again and again: that is no reason to read plans of a hundred environments."""
     impact = service.start(ann.caller, stored("1.1.0"))
@@ -94,6 +95,7 @@ def test_whoever_waits_for_an_answer_reads_no_plans(shops: list[str], ann: Any, 
     assert len(said) > 3 and not read
 
 
+@pytest.mark.campaign
 def test_an_end_while_somebody_looks_is_told_whole(
     shops: list[str], ann: Any, drain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

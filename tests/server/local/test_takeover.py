@@ -143,6 +143,7 @@ def test_what_was_moved_half_is_finished(root: Path, templates: Path) -> None:
     assert (root / "taken-over" / "shop").is_dir()
 
 
+@pytest.mark.campaign
 def test_what_cannot_be_read_hides_nothing(root: Path, templates: Path) -> None:
     (root / "environments" / "broken" / "environment.json").write_text("{")
     (root / "environments" / "empty" / "journal.db").write_bytes(b"no database")

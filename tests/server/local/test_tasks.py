@@ -74,6 +74,7 @@ def test_nothing_is_made_before_something_is_to_stay(here: Here) -> None:
     assert not here.root.exists()
 
 
+@pytest.mark.campaign  # each command of tests/cli does it
 def test_a_deployment_is_watched_and_leaves_a_state(here: Here) -> None:
     session = here.make()
     assert here.ask("show") == {"status": "new", "applications": 0, "driver": "record", "tasks": []}

@@ -43,6 +43,7 @@ class WorkerCases:
         (us, eu) = fleet.look("listed")
         assert (us["labels"], eu["labels"], eu["state"]) == (["us-1"], ["eu-1"], "working")
 
+    @pytest.mark.campaign  # in one process: test_pool.py and test_task_lives.py
     def test_a_worker_that_is_drained_or_ended_loses_nothing(self, fleet: Fleet) -> None:
         first = fleet.work("--tasks", "1")
         (task,) = fleet.begin("last", wait=3600)

@@ -72,6 +72,7 @@ def test_an_import_shows_whom_the_version_would_change(
     assert "In 2 environments:" in text and "Fails 1" in text
 
 
+@pytest.mark.campaign
 def test_nothing_is_asked_where_nobody_has_an_older_version(
     markets: list[str], ann: Any, eve: Any, browser: Browser
 ) -> None:
@@ -79,6 +80,7 @@ def test_nothing_is_asked_where_nobody_has_an_older_version(
     assert not Impact.objects.exists()
 
 
+@pytest.mark.campaign
 def test_many_environments_are_looked_at_when_somebody_asks(
     markets: list[str], ann: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

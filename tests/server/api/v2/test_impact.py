@@ -28,6 +28,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "_current", Config.load(setup.config().data, overrides=given))
 
 
+@pytest.mark.campaign  # tests/server/web/test_impact.py asks, too
 def test_an_archive_is_asked_about_and_not_imported(cloud: None, ann: Any, eve: Any, drain: Callable[..., Any]) -> None:
     import_packages(ann.caller, [archive("1.0.0")])
     id = environment(ann.caller, drain, "market", shop(1))

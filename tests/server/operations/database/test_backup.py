@@ -103,6 +103,7 @@ def test_what_was_saved_comes_back(installation: Installation, tmp_path: Path, p
     assert not [path for path in (*tmp_path.iterdir(), *third.data.iterdir()) if "vetro-draft" in path.name]
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_another_kind_of_database_is_refused_with_the_way(
     installation: Installation, tmp_path: Path, postgresql: New
@@ -246,6 +247,7 @@ def test_a_backup_of_an_older_version_is_brought_up_to_date(installation: Instal
     assert rows_of(target) == rows_of(installation)
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_without_the_programs_of_postgresql(installation: Installation, tmp_path: Path, postgresql: New) -> None:
     url = postgresql()

@@ -67,6 +67,7 @@ def test_broken(installation: Installation) -> None:
     ]
 
 
+@pytest.mark.campaign
 @pytest.mark.slow
 def test_keys_and_archives_that_are_elsewhere(installation: Installation) -> None:
     shutil.move(installation.data / "blobs", installation.data / "other")

@@ -21,6 +21,7 @@ New = Callable[[], str]
 pytestmark = [once, pytest.mark.timeout(300)]
 
 
+@pytest.mark.campaign  # there: test_one_that_is_killed_is_begun_again
 @pytest.mark.slow
 def test_there_and_back(installation: Installation, postgresql: New) -> None:
     before = installation.dump()
