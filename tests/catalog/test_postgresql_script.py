@@ -170,6 +170,7 @@ def test_nothing_in_a_backup_runs_as_the_superuser(server: Server) -> None:
     assert "nobody pg_restore" in called and "postgres pg_restore" not in called and "-h 127.0.0.1" in called
 
 
+@pytest.mark.campaign
 def test_what_a_session_makes_as_itself_is_the_owners(server: Server) -> None:
     """A function that leaves a function of the restorer's behind: it must not come to the superuser."""
     server.database("app")
@@ -228,6 +229,7 @@ def test_settings_of_people_are_no_statements(server: Server) -> None:
     assert server.superusers() == ["postgres"] and not server.there("ghost")
 
 
+@pytest.mark.campaign
 def test_people_come_back_with_what_they_may_do(server: Server) -> None:
     server.database("app")
     server.ask("app", "CREATE TABLE words (number int); INSERT INTO words VALUES (1)")
@@ -300,6 +302,7 @@ def test_people_are_not_called_as_applications_are(server: Server) -> None:
         server.module.people.database({"database": "app", "logins": [{"user": "anna", "password": PASSWORD}]})
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 def test_a_database_that_its_application_dropped_is_made_anew(
     version: str, server: Server, monkeypatch: pytest.MonkeyPatch

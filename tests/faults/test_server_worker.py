@@ -80,6 +80,7 @@ def test_a_worker_that_hangs_loses_its_tasks(service: Service) -> None:
     assert (story["version"], story["attempts"]) == (1, 2)
 
 
+@pytest.mark.campaign
 def test_the_database_is_locked_for_a_while(service: Service) -> None:
     (task,) = service.order("begin", name="locked")
     worker = service.do("work", kill_at=None)
@@ -92,6 +93,7 @@ def test_the_database_is_locked_for_a_while(service: Service) -> None:
     assert service.check(task, "locked")["failures"] == 0
 
 
+@pytest.mark.campaign
 def test_the_same_request_twice_and_two_people_at_once(service: Service) -> None:
     environment, session = service.order("session", name="twice")
     _, other = service.order("session", name="twice")
@@ -111,6 +113,7 @@ def test_the_same_request_twice_and_two_people_at_once(service: Service) -> None
     assert (story["tasks"], story["version"]) == (1, 1)
 
 
+@pytest.mark.campaign
 def test_another_engine_does_not_go_on(service: Service) -> None:
     (task,) = service.order("begin", name="engine")
     assert service.until_gone(service.do("work", kill_at=60)) == -signal.SIGKILL

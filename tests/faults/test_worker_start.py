@@ -81,6 +81,7 @@ def test_killed_while_it_starts(moment: str, service: Service, tmp_path: Path) -
     assert (service.order("workers"), files(service)) == ([], [])
 
 
+@pytest.mark.campaign
 def test_a_worker_beside_it_removes_what_it_left(service: Service, tmp_path: Path) -> None:
     worker = service.do("work")
     until(lambda: len(files(service)) == 2, lambda: files(service))

@@ -70,13 +70,17 @@ class Attacks(list[Attack]):
         return register
 
 
+#: Of the attacks of these modules one in so many is tried by default: they are the same ideas in other places.
+_VARIATIONS = {"expressions": 5, "files": 2, "programs": 5, "shapes": 2}
+
+
 def attacks_of(module: str) -> Attacks:
     """The attacks that a module of this folder registers; by default a part of those that are variations."""
     found: Attacks = importlib.import_module(f"tests.hostile.{module}").attacks
-    if module not in ("expressions", "programs"):
+    if module not in _VARIATIONS:
         return found
     part = Attacks(found.health)
-    part.extend(every(3, found))
+    part.extend(every(_VARIATIONS[module], found))
     return part
 
 

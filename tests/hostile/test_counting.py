@@ -58,6 +58,7 @@ def run(folder: Path, text: str, *areas: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=100)
 
 
+@pytest.mark.campaign
 def test_it_counts_by_area(tmp_path: Path) -> None:
     done = run(tmp_path, ATTACKS)
     rows = [line.split() for line in done.stdout.splitlines()]

@@ -68,6 +68,7 @@ print(json.dumps({"model": model, "kinds": [r.kind for r in recording.records], 
 """
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", every(3, PLUGINS))
 def test_the_own_tests_of_the_plugin_pass(name: str, own: Own, run: Run, tmp_path: Path) -> None:
     if name == "vetro-tosca" and importlib.util.find_spec("translator") is None:

@@ -170,7 +170,10 @@ CASES = {
 
 
 #: Those that take seconds and go the same ways as others: only with ``script/test --all``.
-LONG = {"field of v1", "form definition", "logo", "many packages", "packages of an environment"}
+LONG = {
+    "a large environment", "field of v1", "form definition", "logo", "many packages", "packages of an environment",
+    "packages that are compared",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, marks=[pytest.mark.campaign] if c in LONG else []) for c in CASES])

@@ -42,6 +42,7 @@ def home() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.campaign
 def test_a_servers_life_without_root(home: Path) -> None:
     need("proot is not installed" if which("proot") is None else None)
     archive = home / "rootfs.tar"

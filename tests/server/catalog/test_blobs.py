@@ -24,8 +24,6 @@ from vetro.server.catalog.imports import import_packages
 from vetro.server.config.config import ConfigError
 from vetro.server.errors import Unavailable
 
-pytestmark = pytest.mark.database
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: Any) -> Folder:

@@ -53,7 +53,6 @@ def test_a_first_version_has_nothing_to_be_compared_with(ann: Any) -> None:
     assert imported(ann, app("1.0.0")).compat == {}
 
 
-@pytest.mark.database
 def test_what_an_own_package_breaks_is_kept_with_it_and_refuses_nothing(ann: Any) -> None:
     first = imported(ann, app("1.0.0"))
     compat = imported(ann, app("1.0.1", BROKEN)).compat
@@ -94,7 +93,6 @@ def test_forcing_needs_a_rule_and_is_audited(ann: Any, root: Any, settings: Sett
     assert AuditRecord.objects.filter(action="package.force_version").count() == 1
 
 
-@pytest.mark.database
 def test_publishing_compares_with_what_all_see(root: Any, settings: Settings) -> None:
     imported(root, app("1.0.0"), is_public=True)
     imported(root, app("1.5.0", BROKEN))
@@ -122,7 +120,6 @@ def test_versions_of_another_project_are_not_looked_at(ann: Any, eve: Any) -> No
     assert imported(ann, app("1.0.1", BROKEN)).compat == {}
 
 
-@pytest.mark.database
 def test_releases_are_compared_with_releases_and_with_what_comes_along(ann: Any) -> None:
     imported(ann, app("1.0.0"))
     imported(ann, app("1.1.0-rc.1", BROKEN))

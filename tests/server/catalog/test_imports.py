@@ -21,11 +21,10 @@ from vetro.server.catalog.requirements import RequirementMissing
 from vetro.server.environments.models import Environment, EnvironmentPackage
 from vetro.server.errors import Conflict, Forbidden, Invalid
 
-pytestmark = pytest.mark.database
-
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 
 
+@pytest.mark.database
 def test_what_is_stored(ann: Any) -> None:
     data = archive(
         "com.example.App", "1.2", Name="The App", Author="Me", Tags=["b", "a"], Description="Does it.",
@@ -61,6 +60,7 @@ def test_several_versions_side_by_side(ann: Any) -> None:
     assert Package.objects.filter(fqn="com.example.App").count() == 2
 
 
+@pytest.mark.database
 def test_a_class_belongs_to_one_package(ann: Any, eve: Any) -> None:
     import_packages(ann.caller, [archive("com.example.A")])
     text = "Name: com.example.A\n"
@@ -181,6 +181,7 @@ def test_what_is_no_archive(ann: Any, data: bytes, text: str) -> None:
         import_packages(ann.caller, [data])
 
 
+@pytest.mark.database
 def test_publishing_needs_the_right_and_is_unique(ann: Any, root: Any, people: Any) -> None:
     with pytest.raises(Forbidden):
         import_packages(ann.caller, [archive()], is_public=True)
@@ -203,6 +204,7 @@ def deployed(package: Package) -> Environment:
     return made
 
 
+@pytest.mark.database
 def test_a_version_in_use_comes_back_only_as_it_was(ann: Any) -> None:
     data = archive(version="1.0.0")
     package = import_packages(ann.caller, [data]).packages[0]
@@ -230,6 +232,7 @@ def test_what_was_deleted_and_is_not_used_is_forgotten(ann: Any) -> None:
     assert not RetiredVersion.objects.exists()
 
 
+@pytest.mark.database
 def test_an_exchange_that_is_refused_puts_back_what_was_deleted(ann: Any) -> None:
     categories = ["Databases"]
     package = import_packages(ann.caller, [archive(version="1.0.0")], categories=categories, tags=["own"]).packages[0]

@@ -17,8 +17,6 @@ from vetro.server.environments.models import Environment, Session
 from vetro.server.errors import Conflict, Forbidden, NotFound
 from vetro.server.tasks.models import Report, Task
 
-pytestmark = pytest.mark.database
-
 
 def test_a_deployment_from_draft_to_state(planting: Any) -> None:
     garden = planting()

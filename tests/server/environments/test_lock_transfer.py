@@ -19,8 +19,6 @@ from vetro.server.environments import history, imports, packages
 from vetro.server.errors import Invalid
 from vetro.server.tasks.worker import run_queued
 
-pytestmark = pytest.mark.database
-
 
 @layer(garden_package)
 def shop(people: People) -> Any:

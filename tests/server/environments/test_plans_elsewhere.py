@@ -28,7 +28,6 @@ from tests.server.impact.conftest import cloud as cloud  # a fixture
 from tests.server.procedures.kills import CALLER, Forks, Killer, Service, forks, in_process, work
 from tests.support.installation import prepared
 
-pytestmark = pytest.mark.database
 #: What of an archive says when and under which numbers it was made.
 HEAD = "environment.json"
 

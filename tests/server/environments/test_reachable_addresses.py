@@ -81,7 +81,6 @@ def test_only_what_classes_declare_as_out_is_told_pages_first() -> None:
     ]
 
 
-@pytest.mark.database
 @pytest.mark.django_db
 def test_the_api_and_the_pages_tell_the_same_and_link_to_nothing_that_is_simulated(
     ann: Any, eve: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch

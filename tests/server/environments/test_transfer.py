@@ -19,8 +19,6 @@ from vetro.server.environments.models import EnvironmentPackage
 from vetro.server.errors import Conflict, Invalid
 from vetro.server.local.old_folders import OldTask, answer
 
-pytestmark = pytest.mark.database
-
 
 def test_an_archive_is_an_environment_of_the_first_versions_of_workspaces(planting: Any, tmp_path: Path) -> None:
     garden = planting(plant())

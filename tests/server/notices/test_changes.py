@@ -19,7 +19,7 @@ from vetro.server.watch import queries
 from vetro.server.watch import service as watch
 from vetro.server.watch.models import HealthChange
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 URL = "https://ops.example.com/vetro"
 

@@ -131,7 +131,7 @@ def test_each_is_upgraded_after_what_it_uses(site: Site) -> None:
     assert site.environment()["status"] == "ready" and site.environment()["version"] == 3
 
 
-@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("together", [pytest.param(False, marks=pytest.mark.campaign), True])
 def test_where_one_does_not_go_well_it_goes_back_alone_or_with_all(site: Site, together: bool) -> None:
     procedure = site.begun(answers={"mode": "fast", "fail": True}, together=together)
     found = site.run(procedure)
@@ -153,6 +153,7 @@ def test_where_one_does_not_go_well_it_goes_back_alone_or_with_all(site: Site, t
         assert site.run(again.json()["id"])["step"] == "kept" and site.types()["site"] == "2.0.0"
 
 
+@pytest.mark.campaign
 def test_a_component_that_is_worse_ends_it(site: Site) -> None:
     procedure = site.begun(together=True)
     site.until(procedure, "drafting", 0)
@@ -164,6 +165,7 @@ def test_a_component_that_is_worse_ends_it(site: Site) -> None:
     assert site.types() == {"site": "1.0.0", "store": "1.0.0"}
 
 
+@pytest.mark.campaign
 def test_what_cannot_be_begun_any_more_is_told_and_what_went_before_stays(site: Site, ann: Any) -> None:
     procedure = site.begun()
     site.until(procedure, "drafting", 0)
@@ -175,6 +177,7 @@ def test_what_cannot_be_begun_any_more_is_told_and_what_went_before_stays(site: 
     assert not Session.objects.filter(environment_id=site.id, state=Session.OPENED).exists()
 
 
+@pytest.mark.campaign
 def test_it_can_be_stopped_and_taken_back_between_two(site: Site, ann: Any) -> None:
     procedure = site.begun(together=True)
     assert site.until(procedure, "drafting", 0)["undoable"]
@@ -218,6 +221,7 @@ def test_two_that_go_on_at_once_begin_the_next_part_once(site: Site) -> None:
     assert found["step"] == "kept" and [task["kind"] for task in found["tasks"]] == ["snapshot", "deploy", "drop"] * 2
 
 
+@pytest.mark.campaign
 def test_what_does_not_come_back_is_confirmed_for_all_before_the_first(site: Site, ann: Any) -> None:
     text = WEB.replace("Extends: std:Application", GUARDED).replace("{=: t.web,", "{=: t.web, l: io.vetro.lifecycle,")
     delete(ann.caller, Package.objects.get(fqn="t.web", version="2.0.0"))
@@ -230,6 +234,7 @@ def test_what_does_not_come_back_is_confirmed_for_all_before_the_first(site: Sit
     assert found["step"] == "kept" and found["losses"] == ["mail that was sent"]
 
 
+@pytest.mark.campaign
 def test_the_page_offers_one_after_the_other_and_tells_how_far_it_is(site: Site, ann: Any) -> None:
     client, here = signed_in(ann), f"/app/environments/{site.id}"
     page = opened(client, f"{here}/upgrade")
@@ -249,6 +254,7 @@ def test_the_page_offers_one_after_the_other_and_tells_how_far_it_is(site: Site,
     assert "somebody wanted so" in text and site.types() == {"site": "1.0.0", "store": "2.0.0"}
 
 
+@pytest.mark.campaign  # test_two_that_go_on_at_once_begin_the_next_part_once
 def test_two_at_once_are_one(site: Site) -> None:
     procedure = site.begun()
     error = site.begin().json()["error"]

@@ -92,6 +92,7 @@ def test_it_can_be_taken_back_while_it_is_held(market: Market) -> None:
     assert market.person.post(f"{here}/undo").json()["error"]["code"] == "SRV616"
 
 
+@pytest.mark.campaign
 def test_an_undo_is_done_when_what_came_back_serves_again(market: Market) -> None:
     """Its servers run when they are started; its applications may need longer."""
     market.health = {"shop-1": State.RUNNING}
@@ -109,6 +110,7 @@ def test_an_undo_is_done_when_what_came_back_serves_again(market: Market) -> Non
     assert market.environment()["status"] == "ready"
 
 
+@pytest.mark.campaign
 def test_what_does_not_serve_again_after_an_undo_is_named(market: Market) -> None:
     market.health = {"shop-1": State.RUNNING}
     found = market.run(market.guarded(market.draft(title="large"), hold=3600))
@@ -164,6 +166,7 @@ def test_what_is_held_is_let_go_when_its_time_is_over(market: Market) -> None:
     assert market.run(procedure)["step"] == "kept"
 
 
+@pytest.mark.campaign
 def test_it_can_be_kept_at_once(market: Market) -> None:
     found = market.run(market.guarded(market.draft(title="large"), hold=3600))
     again = market.deploy(market.draft(title="larger"), guard=True)
@@ -180,6 +183,7 @@ def test_undo_ends_a_deployment_that_waits(market: Market) -> None:
     assert market.environment()["version"] == 1
 
 
+@pytest.mark.campaign  # test_who_abandons_lets_go_of_what_is_held
 def test_who_destroys_lets_go_of_what_is_held(market: Market) -> None:
     found = market.run(market.guarded(market.draft(title="large"), hold=3600))
     assert market.person.delete(f"/v2/environments/{market.id}").json()["kind"] == "destroy"

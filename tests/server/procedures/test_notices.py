@@ -18,7 +18,6 @@ from vetro.server.procedures.models import Procedure
 from vetro.server.tasks import completion
 from vetro.server.tasks.models import Task
 
-pytestmark = pytest.mark.database
 KINDS = ("update.kept", "update.restored", "update.stuck")
 
 

@@ -24,7 +24,6 @@ from vetro.server.environments.models import Environment
 from vetro.server.errors import Conflict, Invalid, NotFound, TooLarge, TooMany, Unavailable
 from vetro.server.servers import commands, logs
 
-pytestmark = pytest.mark.database
 WORDS = ("sh", "-c", "echo out; echo err >&2; exit 4")
 
 

@@ -16,7 +16,7 @@ from vetro.server.tasks import journal as journal_module
 from vetro.server.tasks.clock import read as now
 from vetro.server.tasks.models import Event, JournalEntry, JournalNote, JournalTask, Report, Task
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db, pytest.mark.attack("database", "M6")]
+pytestmark = [pytest.mark.django_db, pytest.mark.attack("database", "M6")]
 
 FLOOD = """\
 Name: Shop
@@ -50,6 +50,7 @@ def run(ann: Any, drain: Callable[..., int], **properties: Any) -> Task:
     return Task.objects.get(id=task.id)
 
 
+@pytest.mark.campaign  # tests/hostile/test_deployments.py floods, too
 def test_empty_reports_are_counted(ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
     settings(monkeypatch, task__reports=300)
     task = run(ann, drain, rounds=5000)
@@ -81,6 +82,7 @@ def test_effects_are_counted(ann: Any, drain: Callable[..., int], monkeypatch: p
     assert JournalEntry.objects.filter(task_id=task.id).count() <= 40
 
 
+@pytest.mark.database
 def test_a_flood_is_written_in_small_transactions(
     ann: Any, drain: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +106,7 @@ def test_a_flood_is_written_in_small_transactions(
     assert max(sizes) <= 4_000
 
 
+@pytest.mark.database
 def test_what_is_dropped_is_dropped_in_small_statements(ann: Any, drain: Callable[..., int]) -> None:
     from datetime import timedelta
 

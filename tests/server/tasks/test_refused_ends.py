@@ -17,7 +17,7 @@ from vetro.server.tasks.claim import Lease, claim
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Task
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 ODD = """\
 Name: Shop

@@ -19,8 +19,6 @@ from vetro.server.operations.doctor import variables
 from vetro.server.tasks import spec
 from vetro.server.tasks.models import Task
 
-pytestmark = pytest.mark.database
-
 BROKER = {"host": "mq", "login": "vetro", "password": "S3CRET", "management": {"url": "http://mq:15672"}}
 OPENSTACK = {"auth_url": "http://keystone/v3", "username": "vetro", "password": "x", "project_name": "p"}
 

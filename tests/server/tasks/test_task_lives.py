@@ -25,7 +25,7 @@ from vetro.server.tasks.models import Event, Task
 from vetro.server.tasks.release import release
 from vetro.server.tasks.task_runner import TaskRunner
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_deploy_then_destroy(ann: Any, drain: Callable[..., int]) -> None:

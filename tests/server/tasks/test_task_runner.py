@@ -22,7 +22,7 @@ from vetro.server.tasks import task_runner
 from vetro.server.tasks.claim import claim
 from vetro.server.tasks.models import Task
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 STUBBORN = """\
 Name: Shop

@@ -12,7 +12,7 @@ from vetro.server.catalog import blobs
 from vetro.server.catalog.models import Package
 from vetro.server.tasks import task_runner
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_a_task_waits_for_a_store_that_is_away(

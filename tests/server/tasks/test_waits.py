@@ -26,7 +26,7 @@ from vetro.server.tasks.models import Task, WorkerProcess
 from vetro.server.tasks.release import release
 from vetro.server.tasks.waits import WaitLog
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 DOCS = Path(__file__).parents[3] / "docs" / "waiting.md"
 AGENT = Text("the agent of server '{server}', which was asked to run '{plan}'", server="e1-hvm-1", plan="Install")
 

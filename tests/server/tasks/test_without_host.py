@@ -21,7 +21,7 @@ from vetro.server.tasks.models import JournalEntry, JournalNote, JournalTask, Ta
 from vetro.server.tasks.queue import enqueue_plan
 from vetro.server.tasks.task_runner import TaskRunner
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 QUIET = """\
 Name: Shop

@@ -22,7 +22,7 @@ from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 from vetro.server.watch import watcher
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_what_does_not_run_when_a_worker_begins_to_watch_is_started_once(ann: Any, watching: Any) -> None:

@@ -24,7 +24,7 @@ from vetro.server.tasks.models import Event
 from vetro.server.watch import queries, service
 from vetro.server.watch.models import HealthChange, WatchMark
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_only_changes_are_written_and_the_worst_is_the_environments(ann: Any) -> None:

@@ -14,7 +14,7 @@ from tests.server.watch.world import (
 )
 from vetro.server.watch import targets
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def found(*apps: Any, **declared: Any) -> list[targets.Component]:

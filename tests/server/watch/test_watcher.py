@@ -33,7 +33,7 @@ from vetro.server.watch.models import Health, WatchMark
 from vetro.server.watch.prober import Prober
 from vetro.server.watch.watcher import leads
 
-pytestmark = [pytest.mark.database, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_the_first_worker_that_lives_watches_for_each_label(ann: Any) -> None:
