@@ -10,6 +10,11 @@ from typing import Any
 
 import vetro
 from vetro.muranopl.declarations.version import Version
+from vetro.muranopl.declarations.versions import parse_spec
+from vetro.muranopl.errors import DeclarationError
+
+#: What the packages of the catalog's applications are called, in small letters, up to the name of the application.
+_CATALOG = "io.vetro.catalog."
 
 
 @cache
@@ -32,6 +37,20 @@ def applications() -> dict[str, tuple[Path, ...]]:
         if versions:
             found[folder.name] = tuple(sorted(versions, key=lambda path: Version(path.name)))
     return found
+
+
+def application_folder(name: str, spec: str = "") -> Path | None:
+    """The folder of an application of the catalog, by its name whatever its case or by that of its package; of its
+    newest version that ``spec`` allows (a version, or what a manifest requires). None where there is none."""
+    short = name.lower().removeprefix(_CATALOG)
+    folders = next((folders for known, folders in applications().items() if known.lower() == short), ())
+    try:
+        allowed = parse_spec(spec) if spec else None
+    except DeclarationError:
+        return None
+    exact = [path for path in folders if path.name == spec]
+    fitting = exact or [path for path in folders if allowed is None or allowed.match(Version(path.name))]
+    return fitting[-1] if fitting else None
 
 
 @cache

@@ -266,6 +266,20 @@ def test_the_example_with_a_database(place: Place) -> None:
     assert place.servers() == [] and place.data("env", "list") == []
 
 
+def test_applications_that_come_with_vetro_have_names(place: Place) -> None:
+    """By name, in any case, with a version if wanted; what one requires comes along. What is here comes before."""
+    done = place.ok("deploy", "wordpress", "--driver", "record", "--dry-run")
+    assert "WordPress 1.1.0, as it comes with Vetro" in done.stderr
+    assert "MariaDB 1.1.0, which is required" in done.stderr and "HAProxy 1.1.0" in done.stderr
+    assert "type: io.vetro.catalog.WordPress/1.1.0@io.vetro.catalog.WordPress" in done.stdout
+    older = place.ok("deploy", "io.vetro.catalog.Memcached/1.0.0", "--driver", "record", "--dry-run")
+    assert "Memcached 1.0.0" in older.stderr and "/1.0.0@io.vetro.catalog.Memcached" in older.stdout
+    assert "no such file or folder" in place.refused("deploy", "Memcached/7.0.0", "--driver", "record")
+    assert "no such file or folder" in place.refused("deploy", "nothing.of.the.kind", "--driver", "record")
+    write_package(place.folder / "memcached", {"t.Box": BOX})
+    assert "comes with Vetro" not in place.ok("deploy", "memcached", "--driver", "record", "--dry-run").stderr
+
+
 def test_an_environment_is_not_gone_while_its_servers_are_not(place: Place) -> None:
     """Errors of a ``.destroy`` stop nothing, yet what the cloud refuses there must not be forgotten."""
     place.deploy()

@@ -36,7 +36,7 @@ def command() -> None:
 @command.command("list")
 @out.output_option("table", "json", "yaml")
 def list_command(output: str) -> None:
-    """List the applications, with the folders that 'vetro deploy' takes on this machine."""
+    """List the applications; on this machine 'vetro deploy' takes their names."""
     rows = [_row(name, folders) for name, folders in applications().items()]
     columns = ("application", "version", "description", "folder")
     print_rows(rows, columns, output, empty="no applications are part of this installation")
@@ -63,7 +63,7 @@ def add_command(names: tuple[str, ...], public: bool, output: str) -> None:
             name: load_packages([str(folder) for folder in known[name.lower()]]) for name in names or applications()
         }
         done: dict[str, Any] = {"imported": [], "present": [], "findings": {}, "missing": [], "failed": {}}
-        with need_server("catalogs are those of servers; on this machine 'vetro deploy' takes the folder") as client:
+        with need_server("catalogs are those of servers; on this machine 'vetro deploy NAME' takes them") as client:
             there = {row["name"] for row in client.items("/categories")}
             for name in behind_required(chosen):
                 within = [one for one in categories().get(chosen[name][0].name, ()) if one in there]

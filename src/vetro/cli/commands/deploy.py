@@ -89,14 +89,16 @@ def command(
 ) -> None:
     """Deploy an application: import the packages, make an environment, add the application, run it.
 
-    PATH is a package folder, an archive, or a folder of packages; the application may need several. On a server it may
-    also be the name of a package of the catalog (NAME or NAME/VERSION), and what the server lacks is published first.
+    PATH is a package folder, an archive, or a folder of packages; the application may need several. It may also be the
+    name of an application (NAME or NAME/VERSION): on a server one of its catalog, and what the server lacks is
+    published first; on this machine one of those that come with Vetro ('vetro catalog list').
     Properties come from --answers and --set; what is left open gets its default or a sensible choice, which is listed.
     Deploying again changes the application that is there: only what differs is done.
 
     \b
     Examples:
       vetro deploy ./my.app
+      vetro deploy Redis
       vetro deploy ./apps --class com.example.Web --set port=8080 --env shop
       vetro deploy ./apps --env shop --set greeting=Hello --set server.flavor=m1.large
       vetro deploy ./apps --env shop --preset large

@@ -18,6 +18,7 @@ from vetro.cli.commands.memory import memory_option
 from vetro.cli.compile_cache import code_cache
 from vetro.cli.name_completion import classes
 from vetro.cli.package_paths import extended, load_packages, source_finder, suggestion_of_class
+from vetro.diagnostics import Text
 from vetro.library import core_packages
 from vetro.muranopl.contracts.model import ContractExpression, ContractList, ContractMap, OfClass, StepName
 from vetro.muranopl.contracts.words import text_of
@@ -93,7 +94,8 @@ def _found(session: Any, name: str, packages: list[Any]) -> tuple[Any, str]:
         try:
             return _newest(session, owner, packages), member
         except (ClassNotFound, PackageForClassNotFound):
-            error.hint = suggestion_of_class(name, packages) or f"say where its package is: vetro explain {name} PATH"
+            where = Text("say where its package is: vetro explain {name} PATH", name=name)
+            error.hint = suggestion_of_class(name, packages) or where
             raise error from None
 
 

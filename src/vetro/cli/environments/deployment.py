@@ -35,6 +35,7 @@ from vetro.engine.models import put
 from vetro.model.environment import Environment
 from vetro.model.header import id_of
 from vetro.model.secrets import has_mark
+from vetro.packages.bundle import application_folder
 
 #: A full name, and behind it a version or a version spec.
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(/[\d<>=!~^*][^/]*)?")
@@ -59,11 +60,12 @@ def loaded(client: Client, names: Sequence[str], env_name: str | None = None) ->
     used = present(client, row).versions() if row is not None else {}
     copies = _copies(client, names, row, used)
     if is_local(client):
-        own = load_packages([copies.get(name, name) for name in names])
+        own = load_packages([copies.get(name) or _part_of_vetro(name) or name for name in names])
         given = {package.name for package in own}
         paths = client.package_paths(row["id"]) if row is not None else ()
         beside = [package for package in load_packages(paths) if package.name not in given]
-        yield Loaded(own, own, [*own, *beside], list(names), [])
+        everything = [*own, *beside]
+        yield Loaded(own, own, [*everything, *_required(everything)], list(names), [])
         return
     names = [copies.get(name, name) for name in names]
 
@@ -99,6 +101,30 @@ def _copies(
         if is_local(client):
             found[name] = client.archive(row["id"], name, versions[0])
         out.note(f"{name} {versions[0]}, as environment '{row['name']}' uses it")
+    return found
+
+
+def _part_of_vetro(name: str) -> str | None:
+    """The folder of an application that comes with Vetro, for its name or NAME/VERSION where nothing here has it."""
+    word, _, version = name.partition("/")
+    folder = application_folder(word, version) if _of_catalog(name) else None
+    if folder is None:
+        return None
+    out.note(f"{folder.parent.name} {folder.name}, as it comes with Vetro")
+    return str(folder)
+
+
+def _required(packages: Sequence[Any]) -> list[Any]:
+    """Applications that come with Vetro and are required by packages, or by one another."""
+    found: list[Any] = []
+    asked: set[str] = set()
+    while todo := [one for one in package_transfer.lacking([*packages, *found]) if one[0] not in asked]:
+        name, spec = todo[0]
+        asked.add(name)
+        folder = application_folder(name, str(spec or ""))
+        if folder is not None:
+            out.note(f"{folder.parent.name} {folder.name}, which is required, as it comes with Vetro")
+            found += load_packages([str(folder)])
     return found
 
 
