@@ -39,6 +39,7 @@ def parts(text: str, *titles: str) -> list[str]:
 STEPS = ("1. Deploy", "2. Change", "3. Run an action", "4. What", "5. Destroy")
 
 
+@pytest.mark.campaign  # tests/examples/test_deploy_examples.py deploys examples on recorded servers
 @pytest.mark.timeout(300)
 def test_the_demo_without_servers_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--record")
