@@ -41,7 +41,6 @@ def deploy(place: Place, version: str, replicas: int) -> list[str]:
     return command
 
 
-@pytest.mark.campaign  # by default the life of the static site
 @pytest.mark.timeout(900)  # a dozen commands, on a machine that does other things
 def test_a_life(place: Place) -> None:
     """On one server, from its first start to the last trace of it. Also by default, so it does each thing once."""
