@@ -218,7 +218,7 @@ def test_a_killed_primary_loses_no_row(place: Place) -> None:
         while f"not started: {name} is the primary" not in place.ok("logs", "db", "pg-1", "--journal").output:
             assert time.monotonic() < end
         with Writer(there, lambda: login, 1_000_000) as writer:
-            place.ok("env", "deploy", "db")
+            said = place.ok("env", "deploy", "db").output
             rejoined = writer.pause()
         assert not writer.lost(there)
         told(f"old primary made a replica: {rejoined:.2f} s without a write")
@@ -230,7 +230,7 @@ def test_a_killed_primary_loses_no_row(place: Place) -> None:
             assert now[name]["role"] == "primary", now
             if now["pg-1"]["linked"] and sorted(now[name]["followers"]) == others:
                 break
-            assert time.monotonic() < end, now
+            assert time.monotonic() < end, (now, said, place.ok("logs", "db", "pg-1", "--journal").output[-6000:])
             time.sleep(1)
     order = primaries(lookers)
     assert len(order) == 2 and order[0] == there[0], order

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _CLASS: Final = "io.murano.File"
+_STORED_CLASS: Final = "io.vetro.std.StoredFile"
 _CONTENT: Final = "base64Content"
 _BYTES: Final = "application/octet-stream"
+_STORED = re.compile(r"[0-9a-f]{32}")
 _TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*/[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
@@ -34,9 +36,40 @@ def file_in(value: Any) -> tuple[str, str, bytes] | None:
         data = base64.b64decode(value[_CONTENT], validate=False)
     except (binascii.Error, ValueError):
         return None
-    kind = str(value.get("mimeType") or "")
+    return _name(value), _kind(value), data
+
+
+def _name(value: Mapping[str, Any]) -> str:
     name = re.sub(r"[\x00-\x1f\x7f/\\]", "_", str(value.get("filename") or "")).strip(". ")[:200]
-    return name or "result", kind if _TYPE.fullmatch(kind) else _BYTES, data
+    return name or "result"
+
+
+def _kind(value: Mapping[str, Any]) -> str:
+    kind = str(value.get("mimeType") or "")
+    return kind if _TYPE.fullmatch(kind) else _BYTES
+
+
+def stored_in(value: Any) -> tuple[str, str, str, int] | None:
+    """(name, type, what the service calls it, size) of a value that is a file of any size, which the service keeps
+    (`io.vetro.std.StoredFile`); None for any other."""
+    if not isinstance(value, Mapping) or not _STORED.fullmatch(str(value.get("file"))):
+        return None
+    size = value.get("size")
+    if not isinstance(size, int) or "sha256" not in value:
+        return None
+    return _name(value), _kind(value), str(value["file"]), size
+
+
+def stored_object(name: str, file: str, size: int, sha256: str) -> dict[str, Any]:
+    """Such a file as the model of an object."""
+    return {
+        "?": {"type": _STORED_CLASS},
+        "file": file,
+        "filename": name or "file",
+        "mimeType": mimetypes.guess_type(name)[0] or _BYTES,
+        "size": size,
+        "sha256": sha256,
+    }
 
 
 def as_file(value: Any) -> tuple[str, str, bytes]:

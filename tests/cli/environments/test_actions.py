@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,46 @@ def test_files_go_in_and_come_out(safe: Place) -> None:
     assert safe.data("env", "show", "e")["tasks"] == tasks  # the action did not run for nothing
     safe.ok(*pack, "--save", "new/")  # as docs and help have it
     assert os.listdir(safe.folder / "new") == ["logo.png"]
+
+
+#: Gives the file of any size that it was given.
+STORE = """
+Namespaces: {=: t, std: io.vetro.std, murano: io.murano}
+Name: Store
+Extends: murano:Application
+Properties:
+  name: {Contract: $.string().notNull()}
+Methods:
+  deploy: {Body: []}
+  back:
+    Scope: Public
+    Arguments:
+      - content: {Contract: $.class(std:StoredFile).notNull()}
+    Body: {Return: $content}
+"""
+
+
+def test_files_of_any_size_go_in_parts_and_come_back(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vetro.server.servers.files.LARGEST_PART", 1000)
+    place = Place(here)
+    place.package = write_package(here / "store", {"t.Store": STORE}, extra="Require: {io.vetro.std: 1}\n")
+    place.deploy()
+    content = os.urandom(2500)
+    (here / "large.bin").write_bytes(content)
+    back = ("action", "e", "back", "--upload", "content=large.bin")
+    place.ok(*back, "--save", "copy.bin")
+    assert (here / "copy.bin").read_bytes() == content
+    assert stat.S_IMODE((here / "copy.bin").stat().st_mode) == 0o600
+    assert "'large.bin' of 2500 bytes: --save PATH keeps it" in place.ok(*back).stderr
+    kept = sorted(path for path in (place.root / "files").glob("*/*/*"))
+    assert [path.stat().st_size for path in kept] == [2500, 2500]
+    # Nothing of it is in what the task wrote down, and what is damaged is not saved.
+    assert content[:32] not in b"".join(path.read_bytes() for path in place.root.glob("vetro.db*"))
+    monkeypatch.setattr("vetro.cli.client.local.LocalClient.parts", lambda self, path: nullcontext([b"other"]))
+    assert "not the file that the server had" in place.refused(*back, "--save", "wrong.bin")
+    assert not list(here.glob("*wrong*"))
+    assert "cannot be read" in place.refused("action", "e", "back", "--upload", "content=none.bin")
+    assert "NAME=PATH" in place.run("action", "e", "back", "--upload", "raw").output
 
 
 @pytest.mark.campaign

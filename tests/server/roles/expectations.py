@@ -130,6 +130,8 @@ member  POST         /v2/environments/{environment_id}/upgrades/one-by-one
 member  GET          /v2/environments/{environment_id}/servers
 member  POST         /v2/environments/{environment_id}/servers/{server}/commands
 member  POST         /v2/environments/{environment_id}/commands/{command}/input
+member  POST DELETE  /v2/environments/{environment_id}/files
+member  GET PUT      /v2/environments/{environment_id}/files/{file}
 member  GET          /v2/environments/{environment_id}/servers/{server}/log
 member  POST         /v2/environments/{environment_id}/realize
 member  POST         /v2/environments/{environment_id}/restart

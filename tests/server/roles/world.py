@@ -165,6 +165,7 @@ def values(of: dict[str, str], path: str) -> dict[str, str]:
         "worker": "none",
         "cure": "private",
         "command": "0" * 32,
+        "file": "0" * 32,
         "seq": of.get("seq", "1"),
         "image_id": "5f" * 16,
         "user": of["user"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 from django.test import Client
 
 from tests.server.web.pagekit import followed, opened
-from vetro.model.files import file_in
+from vetro.model.files import file_in, stored_object
 from vetro.server.environments import deploy as deploying
 from vetro.server.environments import service
 from vetro.server.forms import form_session
+from vetro.server.servers import files
 from vetro.server.tasks.models import Task
 from vetro.server.web.views.actions.result import shape_of
 
@@ -68,6 +70,29 @@ def test_an_action_that_fails_says_why(browser: Browser, ann: Any) -> None:
     assert browser(ann).get(f"/app/results/{failed.id}/download").status_code == 404
     other = Task.objects.create(id="e" * 32, state="done", **{**common, "kind": "deploy"})
     assert browser(ann).get(f"/app/results/{other.id}/").status_code == 404
+
+
+def test_a_file_of_any_size_is_a_link_that_streams_it(browser: Browser, ann: Any, eve: Any) -> None:
+    environment = str(service.create(ann.caller, {"name": "street"})["id"])
+    file = files.begin(ann.caller, environment)
+    files.add_part(ann.caller, environment, file, 0, io.BytesIO(b"<b>large</b>"), 12)
+    result = stored_object("a.html", file, 12, "0" * 64)
+    common = {"user_id": ann.caller.user_id, "kind": "action", "spec": {}, "state": "done", "result": result}
+    Task.objects.create(id="d" * 32, project_id=ann.caller.project_id, environment_id=environment, **common)
+    address = f"/app/results/{'d' * 32}/"
+    page = browser(ann).get(address).content.decode()
+    assert f'href="{address}download">a.html</a>' in page and "12" in page
+    answer = browser(ann).get(f"{address}download")
+    assert answer.streaming and b"".join(answer.streaming_content) == b"<b>large</b>"
+    assert answer["Content-Disposition"] == 'attachment; filename="a.html"' and answer["Content-Type"] == "text/html"
+    assert "sandbox" in answer["Content-Security-Policy"] and answer["X-Content-Type-Options"] == "nosniff"
+    assert browser(eve).get(f"{address}download").status_code == 404
+    # A result that names a file of another environment reaches nothing.
+    theirs = str(service.create(eve.caller, {"name": "e"})["id"])
+    Task.objects.create(id="c" * 32, project_id=eve.caller.project_id, environment_id=theirs, **common)
+    assert browser(eve).get(f"/app/results/{'c' * 32}/download").status_code == 404
+    files.remove_all(ann.caller, environment)
+    assert browser(ann).get(f"{address}download").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Commands ask it as they ask a server. What answers are the functions that answer
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -22,6 +23,7 @@ from vetro.cli.task_run import interruptible, shown
 from vetro.engine.worker.ports import HostUnavailable
 from vetro.server import sandboxed_workers
 from vetro.server.api.answers.environments import export_environment
+from vetro.server.api.answers.files import open_file
 from vetro.server.environments.models import Environment
 from vetro.server.errors import ServiceError
 from vetro.server.local.answers import import_environment
@@ -64,6 +66,8 @@ _ROUTES: Final = tuple(
         ("GET", "/environments/{}/servers/{}/log", "servers:read_server_log"),
         ("POST", "/environments/{}/servers/{}/commands", "servers:run_command", "names"),
         ("POST", "/environments/{}/commands/{}/input", "servers:send_input", "names"),
+        ("POST", "/environments/{}/files", "files:begin_file"),
+        ("PUT", "/environments/{}/files/{}", "files:put_part", "names"),
         ("GET", "/environments/{}/packages", "local:list_packages"),
         ("GET", "/environments/{}/states", "local:list_states"),
         ("GET", "/environments/{}/states/{int}", "local:show_state"),
@@ -213,6 +217,19 @@ class LocalClient(Client):
             self.check_free(environment_id)
             with export_environment(self.workspace.caller, environment_id) as file:
                 return file.read()
+
+    def put_part(self, path: str, data: bytes, **params: Any) -> Any:
+        """Adds a part to a file."""
+        return self.ask("PUT", path, {"source": io.BytesIO(data), "size": len(data)}, **params)
+
+    @contextmanager
+    def parts(self, path: str) -> Iterator[Iterator[bytes]]:
+        """The bytes of a file."""
+        _, _, environment_id, _, id = path.split("/")
+        with refusals():
+            file = open_file(self.workspace.caller, environment_id, id)
+        with file:
+            yield iter(partial(file.read, 1 << 20), b"")
 
     def import_environment(
         self, data: bytes | memoryview, name: str | None, fresh: bool, keep_ids: bool, choose: Callable[[], Any]

@@ -6,6 +6,7 @@ import json
 import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -164,6 +165,23 @@ class Client:
         if not files:  # fields alone would not go as a form of parts
             files, values = [(key, (None, value)) for key, value in values.items()], {}
         return self.data(self.send("POST", path, files=files, data=values, timeout=LONG))
+
+    def put_part(self, path: str, data: bytes, **params: Any) -> Any:
+        """What a PUT of bytes answers."""
+        headers = {"Content-Type": "application/octet-stream"}
+        return self.data(self.send("PUT", path, content=data, params=_params(params), headers=headers, timeout=LONG))
+
+    @contextmanager
+    def parts(self, path: str) -> Iterator[Iterator[bytes]]:
+        """The bytes at a path as they come: of a file that may be large."""
+        try:
+            with self.http.stream("GET", f"/v2{path}", timeout=LONG) as response:
+                if response.status_code >= 300:
+                    response.read()
+                    raise _refusal(self.context, response)
+                yield response.iter_bytes(1 << 20)
+        except self._errors as error:
+            raise failure_of(self.context, error) from None
 
     def items(self, path: str, *, most: int | None = None, **params: Any) -> Iterator[dict[str, Any]]:
         """The items of a list, page after page."""

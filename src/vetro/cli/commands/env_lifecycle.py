@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -119,6 +119,13 @@ def realize_command(name: str, driver: str, workspace: str | None, **options: An
 @click.option(
     "--file", "files", multiple=True, metavar="NAME=PATH", help="Argument that is a file (io.murano.File). Repeatable."
 )
+@click.option(
+    "--upload",
+    "uploads",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Argument that is a file of any size (io.vetro.std.StoredFile). Repeatable.",
+)
 @secret_option
 @click.option("--answers", metavar="FILE", type=click.Path(), help="Arguments (JSON or YAML); '-': standard input.")
 @click.option(
@@ -141,6 +148,7 @@ def action_command(
     app: str | None,
     pairs: tuple[str, ...],
     files: tuple[str, ...],
+    uploads: tuple[str, ...],
     secrets: tuple[str, ...],
     answers: str | None,
     ask: bool | None,
@@ -159,6 +167,7 @@ def action_command(
       vetro action shop restart
       vetro action shop backup --app db --arg target=/srv --save backups/
       vetro action shop restore --file dump=backups/shop.sql.gz
+      vetro action shop publish --upload archive=site.tar.gz
       vetro action shop setPassword --secret password
       pass shop | vetro action shop setPassword --arg password=@-
     """
@@ -175,19 +184,25 @@ def action_command(
             out.fail(f"{answers} holds no arguments", "write a mapping: 'name: value' lines")
         args = {**data, **args}
     if ask is None:
-        ask = sys.stdin.isatty() and not args
+        ask = sys.stdin.isatty() and not args and not uploads
+    given = dict(_pairs(uploads, "--upload"))
     with out.explained(), server(workspace) as client:
-        actions.action(client, name, method, app, args, save, output, ask, **options)
+        actions.action(client, name, method, app, args, save, output, ask, given, **options)
 
 
 def _files(pairs: tuple[str, ...]) -> dict[str, Any]:
-    made = {}
+    return {
+        name: file_object("" if path == "-" else os.path.basename(path), content_of(path))
+        for name, path in _pairs(pairs, "--file")
+    }
+
+
+def _pairs(pairs: tuple[str, ...], option: str) -> Iterator[tuple[str, str]]:
     for pair in pairs:
         name, equals, path = pair.partition("=")
         if not equals or not name.isidentifier() or not path:
-            raise click.BadParameter(f"'{pair}' is not of the form NAME=PATH", param_hint="--file")
-        made[name] = file_object("" if path == "-" else os.path.basename(path), content_of(path))
-    return made
+            raise click.BadParameter(f"'{pair}' is not of the form NAME=PATH", param_hint=option)
+        yield name, path
 
 
 @click.command("remove")

@@ -11,10 +11,11 @@ from vetro.cli.client import find
 from vetro.cli.client.connect import is_local
 from vetro.cli.client.requests import Client
 from vetro.cli.environments.models import names_in, newest
+from vetro.cli.environments.stored_files import save_stored, upload
 from vetro.cli.environments.tasks import NotThere, finish
 from vetro.cli.plaindata import write_private
 from vetro.model.environment import ENVIRONMENT
-from vetro.model.files import as_file, file_in
+from vetro.model.files import as_file, file_in, stored_in
 from vetro.yaql.didyoumean import suggest
 
 
@@ -27,9 +28,11 @@ def action(
     save: str | None,
     output: str,
     ask: bool = False,
+    uploads: Mapping[str, str] | None = None,
     **options: Any,
 ) -> None:
-    """`vetro env action`. ``save``: the file, or the folder, where its result goes; ``ask``: for its arguments, by the
+    """`vetro env action`. ``uploads``: paths of files of any size by the names of arguments;
+    ``save``: the file, or the folder, where its result goes; ``ask``: for its arguments, by the
     form that the server has for them."""
     if save is not None:
         _check_place(save)
@@ -39,13 +42,19 @@ def action(
     known, names = _known(client, environment)
     about = "class" if client.local else "object_id"
     chosen = chosen_action(known, names, method, app, environment["name"], about)
+    args = {**args, **{key: upload(client, environment["id"], path) for key, path in (uploads or {}).items()}}
     task = _asked(client, environment["id"], chosen) if ask and not client.local else None
     if task is None:
         task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
     ended = finish(client, task, environment, show=False, names=names, what=f"running {method}", **options)
+    if save is not None and (stored := stored_in(ended["result"])) is not None:
+        save_stored(client, environment["id"], stored, ended["result"].get("sha256"), save)
+        return
     if save is not None:
         _save(ended["result"], save)
         return
+    if (stored := stored_in(ended["result"])) is not None:
+        out.note(f"the result is the file '{stored[0]}' of {out.plural(stored[3], 'byte')}: --save PATH keeps it")
     if (found := file_in(ended["result"])) is not None:
         out.note(f"the result is the file '{found[0]}' of {out.plural(len(found[2]), 'byte')}: --save PATH keeps it")
     out.print_data(ended["result"], output)

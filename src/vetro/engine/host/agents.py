@@ -20,9 +20,11 @@ from vetro.clouds.messages import Channel, Message
 from vetro.data_classes import dataclass
 from vetro.engine.host.agent_watch import AgentWatch, Call, Done, Servers, Unwatched
 from vetro.engine.host.answer import Abandoned, BadRequest, Handler, Request
+from vetro.engine.host.file_parts import FileParts
 from vetro.engine.host.outbox import Outbox
 from vetro.engine.host.script_output import ScriptOutput, is_piece
 from vetro.library.broker_names import answers_exchange
+from vetro.muranopl.runtime.effects import EffectError
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +74,7 @@ class Agents:
         *,
         may_drop: Callable[[], bool] = lambda: True,
         own: Iterable[str] | None = None,
+        files: FileParts | None = None,
     ) -> None:
         """``may_drop``: whether answers that nobody asked for may be acknowledged (`vetro.engine.host.heartbeat`).
 
@@ -85,6 +88,7 @@ class Agents:
         self._foreign: dict[str, list[str]] = {}
         #: Only channels that give a message to one receiver can take it back.
         self._return: Callable[[str, str], bool] | None = getattr(channel, "give_back", None)
+        self._files = files or FileParts()
         self._watch = AgentWatch(servers or Unwatched(), self._ended)
         self._channel = channel
         #: A channel that several environments share says how queues of this one are called.
@@ -176,10 +180,11 @@ class Agents:
         queue, id, plan = request.text("queue"), request.text("id"), request.args.get("plan")
         if not isinstance(plan, dict):
             raise BadRequest(f"argument 'plan' of effect '{request.kind}' must be a mapping")
+        self._files.check(request.args)
         login = request.args.get("login") is True
 
         def make() -> Message:
-            body = json.dumps(plan)
+            body = json.dumps(self._files.plan(request.args))
             signature = None if self._signer is None else self._signer.sign(queue, body)
             # Nobody hears what the scripts of a plan write whose answer is not waited for.
             return Message(id, body, signature, listener, until, login, until is not None)
@@ -216,8 +221,8 @@ class Agents:
     def _answered(self, call: Call, message: Message) -> None:
         call.request.when_stored.append(lambda: self._stored(call, message.receipt))
         try:
-            answer = {"result": json.loads(message.body)}
-        except (ValueError, RecursionError) as error:
+            answer = {"result": self._files.keep(call.request.args, json.loads(message.body))}
+        except (ValueError, RecursionError, EffectError, OSError) as error:
             self._ended(call, None, error)
         else:
             self._ended(call, answer, None)

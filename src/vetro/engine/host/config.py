@@ -13,6 +13,7 @@
  "plugins": [NAME, ...] or null,       distributions whose effects are performed; null: all that are installed
  "heartbeat": {"path": PATH, "seconds": S} or null,   of its lease, see `vetro.engine.host.heartbeat`
  "own": [ID, ...] or null,             plans whose late answers are dropped; null: whatever nobody asked for
+ "files": {"folder": PATH, "most": BYTES} or null,  see `vetro.engine.host.file_parts`
  "snapshots": BOOLEAN,                 whether effects `snapshot.*` are performed: for tasks that run no packages
  "reached": [QUEUE, ...],              of agents that answered a moment ago: their logins at the broker are there
  "identities": {"caller": {"user": {...}, "project": {...}}, "environment": {...}}}
@@ -36,11 +37,12 @@ from vetro.clouds.messages import Channel
 from vetro.clouds.quotas import limits_of
 from vetro.engine.host.answer import HostConfigError
 from vetro.engine.host.encryption import SecretCipher
+from vetro.engine.host.file_parts import FileParts
 from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.performer import EffectsHost
 
 _KNOWN = frozenset({"cloud", "owner", "signing_key", "broker", "secrets", "identities", "plugins", "heartbeat", "own",
-                    "reached", "snapshots"})  # fmt: skip
+                    "reached", "snapshots", "files"})  # fmt: skip
 
 _CLOUD = ("kind", "directory", "settings", "quotas", "broker", "signing_key")
 
@@ -74,6 +76,7 @@ def build_host(config: Mapping[str, Any]) -> EffectsHost:
             heartbeat=heartbeat_of(config),
             own=own,
             snapshots=config.get("snapshots") is True,
+            files=FileParts.from_json(config.get("files")),
         )
     except BaseException:
         if channel is not None:

@@ -21,6 +21,7 @@ from vetro.engine.host.agent_watch import Unwatched
 from vetro.engine.host.agents import Agents, Signer
 from vetro.engine.host.answer import Abandoned, Effect, Handler, Request, describe
 from vetro.engine.host.encryption import SecretCipher
+from vetro.engine.host.file_parts import FileParts
 from vetro.engine.host.heartbeat import Heartbeat
 from vetro.engine.host.simple_effects import Small
 from vetro.engine.host.snapshots import SnapshotEffects
@@ -41,7 +42,8 @@ class EffectsHost:
     Functions that installed extensions declare with ``@effect`` are performed, too; ``plugins`` limits them to these
     distributions. ``identities`` is ``{caller|environment: {user|project: record}}``, by default made of the owner.
     ``heartbeat`` is that of the task's lease, if its worker may stand still. ``own``: see `Agents`.
-    ``snapshots``: whether effects `snapshot.*` are performed; they undo what other tasks did.
+    ``snapshots``: whether effects `snapshot.*` are performed; they undo what other tasks did. ``files``: where files of
+    people are.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class EffectsHost:
         heartbeat: Heartbeat | None = None,
         own: Iterable[str] | None = None,
         snapshots: bool = False,
+        files: FileParts | None = None,
     ) -> None:
         self.cloud = cloud
         self.owner = owner
@@ -71,6 +74,7 @@ class EffectsHost:
             _Seen(self, channel) if isinstance(cloud, Watchful) else _Heard(self, channel),
             may_drop=(lambda: True) if heartbeat is None else heartbeat.lives,
             own=own,
+            files=files,
         )
         self._stacks = StackEffects(cloud, owner, conflict_pauses)
         small = Small(identities or _identities(owner), cipher, clock)

@@ -160,7 +160,7 @@ def queue_of(this: Any) -> str:
     return f"e{private(agent, AGENT, '_environmentId')}-h{host._id}".lower()
 
 
-class _Line:
+class AgentLine:
     """The way to one agent and back."""
 
     def __init__(self, cx: Any, this: Any) -> None:
@@ -175,12 +175,14 @@ class _Line:
     def send(self, plan: Mapping[str, Any]) -> None:
         perform(self.cx, "agent.send", **self._message(plan))
 
-    def call(self, plan: Mapping[str, Any], timeout: float | None) -> Any:
+    def call(self, plan: Mapping[str, Any], timeout: float | None, part: Mapping[str, Any] | None = None) -> Any:
+        """``part``: of a file that goes with the plan or comes with its answer (`vetro.engine.host.file_parts`)."""
         if timeout is None:
             given = (self.cx.session.settings.get("engine") or {}).get("agent_timeout")
             timeout = DEFAULT_TIMEOUT if given is None else given
         listen(self.cx, self.listener)
-        answer = perform(self.cx, "agent.call", **self._message(plan), timeout=timeout)
+        more = {} if part is None else {"part": part}
+        answer = perform(self.cx, "agent.call", **self._message(plan), timeout=timeout, **more)
         if isinstance(answer, dict) and answer.get("why"):
             raise AgentTimeout(f"the plan cannot be executed: {answer['why']}")
         if not isinstance(answer, dict) or "result" not in answer:
@@ -233,37 +235,37 @@ class Agent:
     @method("call", params=(_PLAN, _RESOURCES, _TIMEOUT))
     def call(cx: Any, this: Any, template: Any, resources: Any, timeout: float | None = None) -> Any:
         """Runs the plan and gives its result. Raises `AgentException`, `AgentTimeout`, `AgentDisabled`."""
-        line = _Line(cx, this)
+        line = AgentLine(cx, this)
         return line.call(_built(cx, template, resources), timeout)
 
     @method("send", params=(_PLAN, _RESOURCES))
     def send(cx: Any, this: Any, template: Any, resources: Any) -> None:
         """Has the plan run and does not wait."""
-        line = _Line(cx, this)
+        line = AgentLine(cx, this)
         line.send(_built(cx, template, resources))
 
     @method("callRaw", params=(Param("plan", Type.DICT), _TIMEOUT))
     def call_raw(cx: Any, this: Any, plan: Any, timeout: float | None = None) -> Any:
         """Runs a plan that is built already."""
         check_depth(plan)
-        return _Line(cx, this).call(thaw(plan), timeout)
+        return AgentLine(cx, this).call(thaw(plan), timeout)
 
     @method("sendRaw", params=(Param("plan", Type.DICT),))
     def send_raw(cx: Any, this: Any, plan: Any) -> None:
         """Has a plan run that is built already, and does not wait."""
         check_depth(plan)
-        _Line(cx, this).send(thaw(plan))
+        AgentLine(cx, this).send(thaw(plan))
 
     @method("waitReady", params=(Param("timeout", Type.NUM, READY_TIMEOUT),))
     def wait_ready(cx: Any, this: Any, timeout: float = READY_TIMEOUT) -> None:
         """Waits until the agent answers. Raises `AgentTimeout`."""
-        line = _Line(cx, this)
+        line = AgentLine(cx, this)
         line.call(empty_plan(cx.session.new_id, next_stamp(cx)), timeout)
 
     @method("isReady", params=(Param("timeout", Type.NUM, READY_TIMEOUT),))
     def is_ready(cx: Any, this: Any, timeout: float = READY_TIMEOUT) -> bool:
         """Whether the agent answers within that time."""
-        line = _Line(cx, this)
+        line = AgentLine(cx, this)
         try:
             line.call(empty_plan(cx.session.new_id, next_stamp(cx)), timeout)
         except AgentTimeout:

@@ -14,6 +14,7 @@ from vetro.library.natives.reporter import InstanceNotifier, StatusReporter
 from vetro.library.natives.resources import Resources
 from vetro.library.natives.services import MetadefBrowser, MistralClient
 from vetro.library.natives.std import Script, Secrets, Server
+from vetro.library.natives.std_files import File
 from vetro.library.natives.testing import TestFixture
 from vetro.muranopl.types.native import NativeRegistry
 
@@ -35,6 +36,7 @@ CLASSES: dict[str, type] = {
     "io.murano.system.Resources": Resources,
     "io.murano.system.StatusReporter": StatusReporter,
     "io.murano.test.TestFixture": TestFixture,
+    "io.vetro.std.File": File,
     "io.vetro.std.Script": Script,
     "io.vetro.std.Secrets": Secrets,
     "io.vetro.std.Server": Server,

@@ -57,7 +57,9 @@ KINDS: Mapping[str, str] = {
     "agent.listen": "{queue, on}: begins or ends listening for agents' answers; the answer is ignored",
     "agent.key": "{}: the public key (PEM, PKCS#1) with which agents check plans, or null: nothing is signed",
     "agent.send": "{queue, listener, id, plan}: hands a plan over and does not wait; the answer is ignored",
-    "agent.call": "{queue, listener, id, plan, timeout}: {result: the agent's message} or {timeout: seconds}",
+    "agent.call": "{queue, listener, id, plan, timeout, part}: {result: the agent's message} or {timeout: seconds};"
+    " part: {send, offset, size} puts bytes of a file into the parameter data of the plan, {keep, offset} writes what"
+    " the answer has as data to a file, and has their number there",
     "network": "{region, query, ...}: query is one of router {}, cidr {router, network, version}, dns {version},"
     " external_of_router {router}, external_of_network {network}, networks {}, subnets {}, ports {}, extensions {};"
     " the answer is an id, a text, null, or a list of records",

@@ -162,6 +162,14 @@ SETTINGS: Final[Sequence[Setting]] = (
         least=1,
     ),
     Setting(
+        "files.each_project_mib",
+        int,
+        4096,
+        Text("MiB that files of all actions of a project have at most, while they are kept"),
+        least=1,
+    ),
+    Setting("files.hours", float, 24.0, Text("how long files that actions are given or return are kept"), least=0.1),
+    Setting(
         "cloud.kind",
         str,
         "auto",

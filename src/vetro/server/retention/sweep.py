@@ -25,6 +25,7 @@ from vetro.server.procedures import service as procedures
 from vetro.server.queries import delete_in_batches
 from vetro.server.retention import broker_logins
 from vetro.server.retention import tasks as old_tasks
+from vetro.server.servers import files
 from vetro.server.tasks import clock, journal
 from vetro.server.tasks.models import Event, JournalTask, SweepMark, Task
 from vetro.server.watch import metrics
@@ -66,6 +67,7 @@ def sweep(config: Config, now: datetime | None = None) -> dict[str, int]:
     notices.forget(now)
     metrics.forget(now - timedelta(days=1))
     procedures.forget(now - timedelta(days=procedures.DAYS))
+    files.sweep(config)
     found["sessions"] = delete_in_batches(Session.objects.filter(expire_date__lt=now), _TOGETHER)
     found["tokens"] = revocation.drop(now)
     deleted_versions.forget(now - timedelta(hours=1))

@@ -30,6 +30,7 @@ from vetro.packages.lock import ChosenVersion, canonical, requirements_of
 from vetro.server.caller import Caller
 from vetro.server.config import cloud_settings
 from vetro.server.config.config import Config
+from vetro.server.config.file_folders import host_setting
 from vetro.server.observe import traces
 from vetro.server.quotas.limits import limits
 from vetro.server.secrets.key_file import read_keys
@@ -258,4 +259,5 @@ def host_settings(
         "secrets": secret_keys(config),
         "plugins": plugins(config),
         "identities": identities,
+        "files": None if recorded else host_setting(config, owner),
     }

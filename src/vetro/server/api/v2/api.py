@@ -20,7 +20,8 @@ from vetro.server.api.v2.shapes import Failure
 #: Modules with endpoints, in the order of the description. Each has ``routes``.
 AREAS = (
     "auth", "package_versions", "impact", "packages", "package_parts", "categories", "clouds", "flavors", "images",
-    "environments", "servers", "history", "sessions", "components", "tasks", "actions", "schemas", "forms", "events",
+    "environments", "servers", "files", "history", "sessions", "components", "tasks", "actions", "schemas", "forms",
+    "events",
     "templates", "audit", "people", "quotas", "notices", "upgrades", "procedures", "operation",
 )  # fmt: skip
 

@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from vetro.data_classes import dataclass
 from vetro.diagnostics import decode_messages
-from vetro.model.files import as_file, file_in
+from vetro.model.files import as_file, file_in, stored_in
 from vetro.model.header import label_of_type
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
+from vetro.server.servers import files
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
 from vetro.server.web.model_texts import text_of
@@ -58,13 +59,18 @@ def show(request: HttpRequest, caller: Caller, task: str) -> HttpResponse:
 
 
 @page(rule="execute_action")
-def download(request: HttpRequest, caller: Caller, task: str) -> HttpResponse:
+def download(request: HttpRequest, caller: Caller, task: str) -> HttpResponseBase:
     """The result as a file: what the action made one of, text as text, anything else as JSON."""
     row = _task(caller, task)
     if row.state != "done":
         raise missing(_("result"))
-    name, kind, data = as_file(row.result)
-    answer = HttpResponse(data, content_type=kind)
+    answer: HttpResponseBase
+    if (stored := stored_in(row.result)) is not None:
+        name, kind, file, _size = stored
+        answer = FileResponse(files.open_file(caller, str(row.environment_id), file), content_type=kind)
+    else:
+        name, kind, data = as_file(row.result)
+        answer = HttpResponse(data, content_type=kind)
     answer["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     # Whatever it claims to be: opened by itself it runs nothing and loads nothing.
     answer["Content-Security-Policy"] = "sandbox; default-src 'none'"
@@ -76,6 +82,9 @@ def shape_of(result: Any) -> Shape:
     """How a result is shown."""
     if result is None:
         return Shape("nothing")
+    stored = stored_in(result)
+    if stored is not None:
+        return Shape("file", stored[0], size=stored[3])
     found = file_in(result)
     if found is not None:
         return Shape("file", found[0], size=len(found[2]))

@@ -1,0 +1,76 @@
+"""``io.vetro.std.File``: files between people and servers, part by part, however large they are.
+
+Each part is a plan of its own. What it carries is put in, or taken out, where plans are sent (effect ``agent.call``
+with ``part``), so that neither this process nor the journal holds more than how far it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vetro.library.natives.agent import AgentLine, next_stamp
+from vetro.library.natives.common import whole
+from vetro.library.natives.plans import build_plan
+from vetro.muranopl.types.native import method
+from vetro.yaql.resolve.signature import Param, Type
+from vetro.yaql.values import FDict, freeze
+
+#: Bytes of a part, and its seconds: a server that is busy reads and writes them slowly.
+PART, SECONDS = 4 << 20, 600
+
+_BODY = """\
+import json
+pieces('', json.dumps(dict(args.given, data=args.data)))
+with open('pieces/answer.json', encoding='utf-8') as answer:
+    return json.load(answer)
+"""
+
+
+class File:
+    """Parts of files."""
+
+    @method("_receive", params=(Param("agent", Type.ANY), Param("given", Type.DICT)), static=True)
+    def receive(cx: Any, agent: Any, given: Any) -> bool:
+        """Has a server write a file of people (``file``, ``size``, ``sha256``) to ``path``; whether it had to."""
+        line, about = AgentLine(cx, whole(agent)), dict(given)
+        there = _ask(cx, line, "look", about)
+        if there is None or there.get("same"):
+            return bool((there or {}).get("changed"))
+        at, size = 0, int(about["size"])
+        while at < size:
+            part = {"send": about["file"], "offset": at, "size": min(PART, size - at)}
+            _ask(cx, line, "put", {**about, "at": at}, part)
+            at += part["size"]
+        _ask(cx, line, "finish", about)
+        return True
+
+    @method("_offer", params=(Param("agent", Type.ANY), Param("path", Type.STR)), static=True)
+    def offer(cx: Any, agent: Any, path: str) -> Any:
+        """Brings a file of a server to people: {file, size, sha256}. Where nothing is executed it is empty."""
+        line, file = AgentLine(cx, whole(agent)), cx.session.new_id()
+        there = _ask(cx, line, "stat", {"path": path}) or {"size": 0, "sha256": "", "mark": ""}
+        at, size = 0, int(there["size"])
+        while at < size:
+            given = {"path": path, "mark": there["mark"], "at": at, "most": min(PART, size - at)}
+            got = _ask(cx, line, "get", given, {"keep": file, "offset": at})
+            at += int((got or {}).get("data") or size)
+        return freeze({"file": file, "size": size, "sha256": there["sha256"]})
+
+
+def _ask(cx: Any, line: AgentLine, do: str, given: Mapping[str, Any], part: Mapping[str, Any] | None = None) -> Any:
+    name = given["path"].rpartition("/")[2]
+    title = {"look": f"File {name}", "stat": f"Read {name}"}.get(do, f"Part of {name}")
+    template = FDict({
+        "FormatVersion": "2.1.0",
+        "Name": title,
+        "Parameters": {"given": {"do": do, **given}, "data": ""},
+        "Body": _BODY,
+        "Scripts": {"pieces": {"Type": "Application", "EntryPoint": "pieces.py", "Files": (), "Options": {
+            "captureStdout": True, "captureStderr": True, "verifyExitcode": True}}},
+    })  # fmt: skip
+    package = cx.resolve("io.vetro.std.File").package
+    return line.call(build_plan(template, package, cx.session.new_id, next_stamp(cx)), SECONDS, part)
+
+
+__all__ = ["File"]
