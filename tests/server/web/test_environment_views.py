@@ -23,7 +23,7 @@ def test_properties_are_called_as_the_form_calls_them(ann: Any, pages: Client) -
     """By the titles of their class, in the language of the page; in words where the class is not to be had."""
     row = made(ann, app("a", instance("i"), listenPort=8080))
     server = pages.get(f"/app/environments/{row.id}/components/i/").content.decode()
-    assert '<dt title="flavor">Size</dt>' in server and '<dt title="ipAddresses">Ip addresses</dt>' in server
+    assert '<dt title="flavor">Size</dt>' in server and '<dt title="ipAddresses">IP addresses</dt>' in server
     of_no_package = pages.get(f"/app/environments/{row.id}/components/a/").content.decode()
     assert '<dt title="listenPort">Listen port</dt>' in of_no_package
 
