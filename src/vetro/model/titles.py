@@ -44,7 +44,7 @@ _CAPITALS: Final = frozenset(
         "vpn",
         "xml",
         "yaml",
-    }  # fmt: skip
+    }
 )
 
 
