@@ -33,27 +33,40 @@ SIDES = ("embedded", "other")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def _cpu(pid: int) -> int:
-    """Ticks of a process, of all below it, and of those among them that have ended."""
-    total, waiting = 0, [pid]
+def below(pid: int) -> list[int]:
+    """A process and all below it."""
+    found, waiting = [], [pid]
     while waiting:
         one = waiting.pop()
         try:
-            fields = Path(f"/proc/{one}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-            total += sum(map(int, fields[11:15]))
             for task in Path(f"/proc/{one}/task").iterdir():
                 waiting += [int(child) for child in (task / "children").read_text("ascii").split()]
         except OSError:
             continue
+        found.append(one)
+    return found
+
+
+def _cpu(pid: int) -> int:
+    """Ticks of a process, of all below it, and of those among them that have ended."""
+    total = 0
+    for one in below(pid):
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += sum(map(int, fields[11:15]))
     return total
 
 
 def counted(pid: int) -> Cgroup:
-    """A control group with this process, and all that it starts from now on. Raises SystemExit where none counts."""
+    """A control group with this process and all below it (what tasks are forked from is there already when a worker is
+    ready), and all that they start from now on. Raises SystemExit where none counts."""
     group = Cgroups().group(f"vetro-bench-{pid}")
     try:
         for path in group.create():
-            Path(path).write_text(str(pid), "ascii")
+            for one in below(pid):
+                Path(path).write_text(str(one), "ascii")
     except (OSError, HostFailed) as error:
         raise SystemExit(f"processes are counted by a control group, which needs root: {error}") from None
     return group

@@ -1,9 +1,10 @@
 """Deployments through the service: from POST to success and to the first report, static actions, a queue of 200,
-memory over 1,000.
+memory over as many as are asked for.
 
-``python -m benchmarks.service_deploy [--memory]`` starts one worker on a new data directory (SQLite, recording cloud)
-and prints one line for each figure. ``--memory`` also measures how much the worker grows between deployment 200 and
-1,000, which takes some minutes.
+``python -m benchmarks.service_deploy`` starts one worker on a new data directory (SQLite, recording cloud; below
+``script/with-postgresql`` on PostgreSQL) and prints one line for each figure. ``--queue`` measures nothing but the
+queue, so many times: ordered while the worker works, and before it goes on, in turns. ``--memory 1000`` also measures
+how much the worker grows until it has deployed so many.
 """
 
 from __future__ import annotations
@@ -17,18 +18,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks import trivial
 
-_PATIENCE = 600.0
+#: Seconds in which one deployment ends, however slow the machine; the whole queue has the second one.
+_PATIENCE, _LONG_PATIENCE = 60.0, 600.0
+#: Deployments of which memory is looked at before and after more of them, and how many wait at once meanwhile.
+_FIRST, _AT_ONCE = 200, 100
 
 
 def _prepare(data: Path) -> dict[str, str]:
     (data / "vetro.toml").write_text('[cloud]\ndriver = "record"\n', "utf-8")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("VETRO_")}
     environ["VETRO_DATA"] = str(data)
+    if url := os.environ.get("VETRO_DATABASE__URL"):
+        environ["VETRO_DATABASE__URL"] = url
     return environ
 
 
@@ -50,7 +57,8 @@ class Client(trivial.Client):
         """Polls the environment as clients do, only faster."""
         until = time.monotonic() + _PATIENCE
         while (status := self.send("GET", f"/v1/environments/{environment}")["status"]) == "deploying":
-            assert time.monotonic() < until
+            if time.monotonic() > until:
+                raise SystemExit(f"the deployment of environment {environment} did not end")
             time.sleep(0.005)
         assert status == "ready", status
 
@@ -61,7 +69,8 @@ class Client(trivial.Client):
         told = Report.objects.filter(task__environment_id=environment, entity_id__startswith="app-")
         until = time.monotonic() + _PATIENCE
         while not told.exists():
-            assert time.monotonic() < until
+            if time.monotonic() > until:
+                raise SystemExit(f"nothing was reported of environment {environment}")
             time.sleep(0.002)
 
 
@@ -94,20 +103,66 @@ def _memory(pid: int) -> float:
     return total
 
 
-def _drain(client: Client, first: int, count: int) -> float:
+def _idle() -> tuple[float, float]:
+    """Ticks of all processors in which they had nothing to do, and all of their ticks."""
+    fields = [float(word) for word in Path("/proc/stat").read_text("ascii").partition("\n")[0].split()[1:9]]
+    return fields[3] + fields[4], sum(fields)
+
+
+@dataclass
+class _Drained:
+    """How a queue was worked through: seconds, deployments a second while at least a tenth of them waited, and which
+    share of the processors had nothing to do then."""
+
+    seconds: float
+    rate: float
+    idle: float
+
+
+def _drain(client: Client, worker: int, first: int, count: int, *, full: bool = False) -> _Drained:
+    """Deploys so many at once. ``full``: the worker is stopped until all are ordered, and has the processors then.
+
+    How many are left is asked of the database, seldom: a client that asks for each one in turn takes half a processor
+    from the worker.
+    """
+    from django.db import transaction
+
+    from vetro.server.tasks.models import Task
+
     pairs = [client.environment(f"q{first + number}") for number in range(count)]
-    begun = time.perf_counter()
-    for pair in pairs:
-        client.deploy(*pair)
+    left = Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING))
+    if full:
+        with transaction.atomic():  # nobody is stopped in the middle of what others would wait for
+            os.kill(worker, signal.SIGSTOP)
+    begun, before = time.perf_counter(), _idle()
+    try:
+        for pair in pairs:
+            client.deploy(*pair)
+        if full:
+            begun, before = time.perf_counter(), _idle()
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    drained = _Drained(0.0, 0.0, 0.0)
+    while now_left := left.count():
+        drained.seconds = time.perf_counter() - begun
+        if drained.seconds > _LONG_PATIENCE:
+            raise SystemExit(f"{now_left} of {count} deployments did not end")
+        if now_left >= count // 10:
+            drained.rate = (count - now_left) / drained.seconds
+            free, ticks = (after - then for after, then in zip(_idle(), before, strict=True))
+            drained.idle = free / ticks if ticks else 0.0
+        time.sleep(0.05)
+    drained.seconds = time.perf_counter() - begun
     for environment, _ in pairs:
         client.until_ready(environment)
-    return time.perf_counter() - begun
+    return drained
 
 
 def main() -> None:
     """Measures."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--queue", type=int, metavar="TIMES", help="measure the queue alone, so many times")
+    parser.add_argument("--memory", type=int, metavar="COUNT", help="memory after so many deployments")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vetro-bench-") as folder:
         environ = _prepare(Path(folder))
@@ -122,7 +177,7 @@ def main() -> None:
         client = Client()
         worker = _worker(environ)
         try:
-            _measure(client, worker.pid, options.memory)
+            _measure(client, worker.pid, options)
         finally:
             worker.send_signal(signal.SIGTERM)
             worker.wait(60)
@@ -143,8 +198,38 @@ def _deployments(client: Client, name: str, number: int, until: Callable[[str], 
     return times
 
 
-def _measure(client: Client, pid: int, memory: bool) -> None:
+def _measure(client: Client, pid: int, options: argparse.Namespace) -> None:
     client.until_ready(_deployed(client, "warm"))
+    if not options.queue:
+        _measure_single(client)
+    count = 0
+    for number in range(options.queue or 2):
+        full = number % 2 == 1
+        drained = _drain(client, pid, count, _FIRST, full=full)
+        count += _FIRST
+        before = "before the worker goes on" if full else "at once"
+        print(
+            f"{_FIRST} deployments ordered {before}: {drained.seconds:.1f} s, {drained.rate:.1f} a second while they"
+            f" waited, {drained.idle * 100:.0f} % of the processors idle; none failed",
+            flush=True,
+        )
+    if options.memory:
+        before, begun, first = _memory(pid), time.perf_counter(), count
+        while count < options.memory:
+            _drain(client, pid, count, _AT_ONCE)
+            count += _AT_ONCE
+            if count % 1000 < _AT_ONCE:
+                print(f"{_memory(pid):.1f} MiB after {count} deployments", flush=True)
+        after, rate = _memory(pid), (count - first) / (time.perf_counter() - begun)
+        print(
+            f"memory of the worker and its processes: {before:.1f} MiB after {first} deployments,"
+            f" {after:.1f} MiB after {count}: {(after / before - 1) * 100:+.1f} %; with making the environments"
+            f" {rate:.1f} a second",
+            flush=True,
+        )
+
+
+def _measure_single(client: Client) -> None:
     _figure("deployment of a trivial environment, POST to success", _deployments(client, "one", 30, client.until_ready))
     told = _deployments(client, "told", 60, client.until_told)
     _figure("deployment of a trivial environment, POST to the first report", told)
@@ -152,18 +237,6 @@ def _measure(client: Client, pid: int, memory: bool) -> None:
     _figure("static action", [_timed(lambda: client.send("POST", "/v1/actions", call)) for _ in range(30)])
     client.send("GET", "/v1/schemas/bench.Trivial")
     _figure("schema, remembered", [_timed(lambda: client.send("GET", "/v1/schemas/bench.Trivial")) for _ in range(100)])
-    seconds = _drain(client, 0, 200)
-    print(f"200 deployments queued at once: {seconds:.1f} s, {200 / seconds:.1f} a second, none failed", flush=True)
-    if memory:
-        before = _memory(pid)
-        for first in range(200, 1000, 100):
-            _drain(client, first, 100)
-        after = _memory(pid)
-        print(
-            f"memory of the worker and its processes: {before:.1f} MiB after 230 deployments,"
-            f" {after:.1f} MiB after 1,030: {(after / before - 1) * 100:+.1f} %",
-            flush=True,
-        )
 
 
 def _deployed(client: Client, name: str) -> str:

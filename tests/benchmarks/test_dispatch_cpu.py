@@ -40,3 +40,41 @@ def test_hosts_of_effects_are_counted() -> None:
         parent.stdin.close()
     group.remove()
     assert taken is not None and taken >= 0.4
+
+
+#: A child that is there before anything is counted, as what tasks are forked from; its own child takes half a second.
+_BEFORE = """
+import os, sys, time
+end, go = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.read(go[0], 1)
+    if os.fork() == 0:
+        while time.process_time() < 0.5:
+            pass
+        os._exit(0)
+    os.wait()
+    os.write(end[1], b"x")
+    os._exit(0)
+print("ready", flush=True)
+sys.stdin.readline()
+os.write(go[1], b"x")
+os.read(end[0], 1)
+print("ended", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_was_started_before_is_counted() -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-IS", "-c", _BEFORE], stdin=pipe, stdout=pipe, text=True) as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+        assert parent.stdout.readline() == "ready\n"
+        group = counted(parent.pid)
+        parent.stdin.write("go\n")
+        parent.stdin.flush()
+        assert parent.stdout.readline() == "ended\n"
+        taken = group.usage()[0]
+        parent.stdin.close()
+    group.remove()
+    assert taken is not None and taken >= 0.4
