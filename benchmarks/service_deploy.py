@@ -207,9 +207,9 @@ def _measure(client: Client, pid: int, options: argparse.Namespace) -> None:
         full = number % 2 == 1
         drained = _drain(client, pid, count, _FIRST, full=full)
         count += _FIRST
-        before = "before the worker goes on" if full else "at once"
+        when = "before the worker goes on" if full else "at once"
         print(
-            f"{_FIRST} deployments ordered {before}: {drained.seconds:.1f} s, {drained.rate:.1f} a second while they"
+            f"{_FIRST} deployments ordered {when}: {drained.seconds:.1f} s, {drained.rate:.1f} a second while they"
             f" waited, {drained.idle * 100:.0f} % of the processors idle; none failed",
             flush=True,
         )

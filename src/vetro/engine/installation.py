@@ -16,6 +16,8 @@ from vetro.library import core_packages
 from vetro.muranopl.api import Engine
 from vetro.muranopl.code_cache import CodeCache, MemoryCache
 from vetro.muranopl.defaults import default_natives
+from vetro.muranopl.functions.dialects import LEVELS, base_dialect
+from vetro.muranopl.package_protocols import CORE_LIBRARY
 from vetro.muranopl.precompile import precompile
 from vetro.muranopl.session import Session
 from vetro.muranopl.types.native import NativeRegistry
@@ -58,7 +60,7 @@ class Installation:
     #: one that gets a question and gives the answer, plain data both. Or, for `vetro.engine.query.sandboxed_worker`,
     #: one that gets this installation and gives one that answers at a descriptor.
     answering: Mapping[str, Callable[[Any], Callable[[Any], Any]]] = field(default_factory=dict)
-    #: A session that has linked the standard packages and nothing else, for the first one of each process that is
+    #: A session that has linked the core library and run it once, for the first one of each process that is
     #: forked: linking and binding the core library takes most of what a small task computes.
     linked: list[Session] = field(default_factory=list)
 
@@ -89,10 +91,24 @@ def prepare(
     session.types.store_declarations()
     for linked in session.types:
         session.store.plan(linked)
+    _rehearse(session)
     named = (item.partition("=") for item in (*ANSWERING, *answering))
     disk = DiskCache(cache_folder) if cache_folder is not None else None
     answers = {name: register(target) for name, _, target in named}
     return Installation(registry, Layered(compiled, disk), answers, [session])
+
+
+def _rehearse(session: Session) -> None:
+    """Deploys an environment in which there is nothing: what is made when code runs first is there for each task then,
+    which would compute it, and copy memory that it shares until it writes. It meets the core library alone, and nothing
+    outside; the run is forgotten when the session becomes a task's (`Session.adopt`)."""
+    session.types.keep(CORE_LIBRARY)  # a task that gave other classes' memory back would have to copy it first
+    for level in LEVELS:
+        base_dialect(level, False)
+    session.load({"Objects": {"?": {"type": "io.murano.Environment", "id": "rehearsal"}, "name": "rehearsal"}})
+    session.cleanup()
+    session.call("deploy")
+    session.finalize()
 
 
 class _Filling(Layered):

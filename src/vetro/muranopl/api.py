@@ -77,7 +77,7 @@ class Engine:
 
     def session(self, *, seed: int | str | None = None, linked: Session | None = None) -> Session:
         """A new run: no objects, full budgets, nothing chosen yet. ``linked``: a session of an engine with the same
-        functions, without a run, that becomes this one (`Session.adopt`)."""
+        functions that becomes this one, and keeps of a run that it had linked classes alone (`Session.adopt`)."""
         chosen = self.seed if seed is None else seed
         if chosen is None:
             chosen = token_hex(16)

@@ -150,10 +150,12 @@ class Session:
         secrets: Callable[[str], str] | None = None,
         seed: int | str = 0,
     ) -> None:
-        """Begins a first run over other packages, among them the core library as it is here: its classes stay linked,
-        and its code bound. It requires no other package, so nothing of what it is linked to depends on these."""
+        """Begins a run over other packages, among them the core library as it is here: its classes stay linked,
+        and its code bound, of a run before nothing. It requires no other package, so nothing of what it is linked to
+        depends on these."""
         self.scheduler.close()
         self.rt.begin(limits, clock=clock, seed=f"run:{seed}")
+        self.redaction.clear()
         self.source, self.natives, self.configs, self.code_cache = source, natives, configs, code_cache
         self.types.keep(CORE_LIBRARY)
         self.store.restart()

@@ -63,6 +63,17 @@ def opened(installation: Installation, *paths: str, **more: Any) -> Any:
     return session_for(task, packages_of(task), InProcessEffects(), installation)
 
 
+def test_of_the_run_before_tasks_nothing_is_left(installation: Installation, tmp_path: Path) -> None:
+    """The core library has run once; no other package stays, whose memory each task would copy to give it back."""
+    (kept,) = installation.linked
+    assert {linked.package.name for linked in kept.types} == {core_package().name}
+    assert "rehearsal" in str(kept.serialize())
+    session = opened(installation, package(tmp_path / "p"))
+    assert session is kept and session.root is None and list(session.store) == []
+    assert session.store.get("rehearsal") is None and not session.types.core("io.murano.Object").session.redaction
+    installation.linked.append(kept)
+
+
 def test_what_a_run_leaves_is_the_same(installation: Installation, tmp_path: Path) -> None:
     path = package(tmp_path / "p")
     kept = list(installation.linked)

@@ -20,6 +20,10 @@ class MuranoDialect(Dialect):
     grammar: ParserDialect
 
 
+#: What `level_of` gives.
+LEVELS = ("1.0", "1.2", "1.4")
+
+
 def level_of(version: Any) -> str:
     """``1.0``, ``1.2`` or ``1.4``: the dialect of a package format given as version or tuple."""
     parts = tuple(version)[:2] if isinstance(version, (tuple, list)) else (version.major, version.minor)
