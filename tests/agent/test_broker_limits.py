@@ -124,6 +124,7 @@ def test_limits_are_set_again_where_an_account_was_made_before(accounts: BrokerA
     assert b'"max-connections":3' in said and b'"max-channels":6' in said
 
 
+@pytest.mark.campaign
 def test_an_alarm_of_the_broker_is_an_error_with_its_reason_in_time(broker: Broker, accounts: BrokerAccounts) -> None:
     channel = AmqpChannel(accounts.settings(TWO), TWO, patience=4.0, prepare=lambda: accounts.ensure(TWO))
     try:

@@ -143,6 +143,7 @@ def test_long_names_neither_widen_pages_nor_squeeze_what_stands_beside_them(serv
             assert max(widths) < 200, widths
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.campaign), 390])
 def test_the_bar_for_ticked_environments_stays_on_the_screen(
     width: int, service: Any, filled: dict[str, str], page_for: Any

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.browser.kit_first_day import Counted, deploy_database
 from tests.browser.kit_journey import arrive, newcomer
 
 
-@pytest.mark.campaign  # test_journey.py goes further
 def test_from_home_to_an_application_in_four_pages(service: Any, page_for: Any) -> None:
     page = page_for()
     arrive(page, *newcomer(service, "may"))

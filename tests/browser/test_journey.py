@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.browser import kit_journey as journey
 
 
+@pytest.mark.campaign  # by default the first day, to an application that runs (test_first_day.py)
 def test_the_whole_journey(service: Any, page_for: Any) -> None:
     page = page_for()
     journey.arrive(page, *journey.newcomer(service, "jo"))

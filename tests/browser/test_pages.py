@@ -161,15 +161,14 @@ ELSEWHERE = {
 #: Address -> bytes that came over the network for it, headers included; 0 where the browser had it.
 _TRANSFERRED = """() => Object.fromEntries(["navigation", "resource"]
   .flatMap((kind) => performance.getEntriesByType(kind)).map((entry) => [entry.name, entry.transferSize]))"""
-#: One of each kind: without an account, of what is not there, of nothing, a long list, a text, code, a table, a tree of
-#: an environment, one in trouble, a drawing, lines as they come, forms of both makes, for administrators.
+#: One of each kind: without an account, of what is not there, boxes, a text, cards, code, an environment in trouble, a
+#: plan, lines as they come, a drawing, a form, a long table.
 OF_EACH_KIND = (
-    "login", "missing", "home", "search", "help-page", "catalog", "catalog-empty", "application", "package-classes",
-    "environment", "environment-broken", "plan", "task", "topology", "form-add", "quotas", "audit-everywhere",
-    "operation-settings",
+    "login", "missing", "home", "help-page", "catalog", "package-classes", "environment-broken", "plan", "task",
+    "topology", "form-add", "audit-everywhere",
 )  # fmt: skip
-#: Where the words are longest: beside a drawing, in tables, in boxes beside each other.
-OF_GERMAN = ("home", "package-classes", "topology", "operation-quotas")
+#: Where the words are longest: in boxes beside each other, beside a drawing.
+OF_GERMAN = ("home", "topology")
 #: They lead to the form, whose address says how it begins.
 _FORMS = {name for name in PAGES if name.startswith("form-")}
 #: 404 is what these are about.

@@ -166,6 +166,7 @@ def test_scripts_that_a_definition_names_run_and_what_is_missing_does_no_harm(
     expect(keeper).to_be_hidden()
 
 
+@pytest.mark.campaign
 def test_a_password_is_typed_twice_the_same_and_never_shown_again(service: Any, page_for: Any, guarded: str) -> None:
     page = page_for("mallory")
     page.goto(f"/app/quick/{guarded}?source=definition")

@@ -16,6 +16,8 @@ __all__ = ["ended_processes", "kept_processes"]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "authors").glob("*.md"))]
 #: Other tests try these.
 ELSEWHERE = {"cli.md", "errors.md", "yaql-deviations.md"}
+#: It starts a dozen programs; tests/cli and tests/packages use the same of Vetro.
+LONG = {"python-api.md"}
 #: Pages outside of docs/ whose links are tried.
 MORE = [
     *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "STYLE.md")),
@@ -30,7 +32,14 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("path", [p for p in PAGES if p.name not in ELSEWHERE], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(p, id=str(p.relative_to(ROOT)), marks=[pytest.mark.campaign] if p.name in LONG else [])
+        for p in PAGES
+        if p.name not in ELSEWHERE
+    ],
+)
 def test_page(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any) -> None:
     prepare(tmp_path, monkeypatch)
     with django_db_blocker.unblock():  # commands about this machine bring a database of their own

@@ -66,6 +66,7 @@ def files(service: Service) -> list[str]:
     return sorted(os.listdir(service.data / "run"))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("moment", every(2, MOMENTS))
 def test_killed_while_it_starts(moment: str, service: Service, tmp_path: Path) -> None:
     status, pids = struck(service, moment, signal.SIGKILL, tmp_path / "pids")
@@ -94,6 +95,7 @@ def test_a_worker_beside_it_removes_what_it_left(service: Service, tmp_path: Pat
     service.stop(worker)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("moment", every(2, MOMENTS))
 def test_told_to_end_while_it_starts(moment: str, service: Service, tmp_path: Path) -> None:
     status, pids = struck(service, moment, signal.SIGTERM, tmp_path / "pids")

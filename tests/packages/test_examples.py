@@ -11,6 +11,7 @@ from tests.packages.__main__ import main
 EXAMPLES = Path(__file__).parents[2] / "examples" / "deploy"
 
 
+@pytest.mark.campaign  # tests/examples/test_examples.py runs their tests
 def test_all_examples_pass(capsys: pytest.CaptureFixture[str]) -> None:
     status = main([str(EXAMPLES)])
     lines = capsys.readouterr().out.splitlines()

@@ -326,6 +326,7 @@ def test_nothing_to_decide(place: Place) -> None:
     assert place.run("env", "resolve", "e", "x").exit_code == 2
 
 
+@pytest.mark.campaign  # test_going_back_is_planned_shown_and_asked
 def test_an_earlier_state_is_a_draft_and_then_deployed(place: Place) -> None:
     place.deploy()
     place.deploy("--set", "text=second")

@@ -176,6 +176,7 @@ def test_another_project_sees_none_of_it(remote: Remote) -> None:
     assert eve.data("env", "list") == []
 
 
+@pytest.mark.campaign
 def test_destroy(remote: Remote) -> None:
     remote.deploy("gone")
     assert "The box is thrown away" in remote.ok("env", "destroy", "gone", "--keep", "--yes").stderr
@@ -227,6 +228,7 @@ def test_detached_then_cancelled_by_timeout(remote: Remote) -> None:
     assert "cancelled" in said
 
 
+@pytest.mark.campaign  # in one process: tests/cli/test_env_transfer.py
 def test_environments_travel(remote: Remote, tmp_path: Path) -> None:
     remote.deploy("here", "--set", "text=second")
     file = remote.ok("env", "export", "here", "--out", str(tmp_path / "here.zip")).stdout.strip()

@@ -24,7 +24,10 @@ def _small_main_stack() -> None:
     resource.setrlimit(resource.RLIMIT_STACK, (8 * 1024 * 1024, resource.getrlimit(resource.RLIMIT_STACK)[1]))
 
 
-@pytest.mark.parametrize("where", ["main", "thread", "branch"])
+@pytest.mark.parametrize(
+    "where",
+    ["main", pytest.param("thread", marks=pytest.mark.campaign), pytest.param("branch", marks=pytest.mark.campaign)],
+)
 def test_five_hundred_levels_and_a_named_error_beyond(where: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.deep", where],

@@ -65,6 +65,7 @@ def test_a_server_without_it_says_what_to_install(run: Run, without: Path, tmp_p
         assert "there is no cloud of kind 'openstack'" in said and INSTALL in said, said
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("named", ["by a section", "by a word", "by an option"])
 def test_a_deployment_without_it_says_what_to_install(run: Run, without: Path, tmp_path: Path, named: str) -> None:
     words = {"by a section": SECTION, "by a word": '[cloud]\nkind = "openstack"\n', "by an option": ""}[named]

@@ -174,7 +174,15 @@ def test_an_environment_is_stopped_and_started_in_order(street: Street) -> None:
     ]
 
 
-@pytest.mark.parametrize("what", ["back", "the back", "back-1", "id"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "back",
+        pytest.param("the back", marks=pytest.mark.campaign),
+        pytest.param("back-1", marks=pytest.mark.campaign),
+        "id",
+    ],
+)
 def test_a_component_or_a_server_by_id_or_name(street: Street, what: str) -> None:
     street.change("stop", street.ids["back-1"] if what == "id" else what)
     assert street.switched() == ["stop back-1"] and list(street.stopped()) == ["back-1"]
@@ -254,6 +262,7 @@ def test_half_of_what_a_dead_task_did_is_noted(street: Street) -> None:
     assert street.stopped() == {}
 
 
+@pytest.mark.campaign
 def test_what_is_begun_and_cancelled_is_started_by_the_next_deployment(street: Street) -> None:
     task = power.change(street.caller, street.row.id, "stop", "back")
     JournalEntry.objects.create(task=task, key="power0", kind="server.power", digest="", begun=0.0)
@@ -266,7 +275,7 @@ def test_what_is_begun_and_cancelled_is_started_by_the_next_deployment(street: S
     assert set(street.states().values()) == {"ACTIVE"}
 
 
-@pytest.mark.parametrize("what", ["", "back"])
+@pytest.mark.parametrize("what", [pytest.param("", marks=pytest.mark.campaign), "back"])
 def test_a_restart_that_was_cut_off_was_stopped_by_nobody_and_the_next_deployment_starts_it(
     street: Street, what: str
 ) -> None:
@@ -307,6 +316,7 @@ def test_tasks_are_repeated_by_the_rules_by_which_they_are_begun(
         asked.clear()
 
 
+@pytest.mark.campaign
 def test_what_failed_before_servers_were_switched_can_be_done_again(street: Street) -> None:
     """After a machine came back, and its servers were started, nobody could repeat what had failed with it."""
     session = sessions.open_session(street.caller, street.row.id)
@@ -428,6 +438,7 @@ def test_what_fails_before_a_stop_leaves_servers_running_unless_it_is_forced(str
     assert newest.details["force"] is True
 
 
+@pytest.mark.campaign
 def test_what_cannot_be_loaded_is_switched_by_force_only(street: Street, methods: Any) -> None:
     methods(back={"uses": {"?": {"id": "x", "type": "test.Nothing"}}})
     message = street.change("stop", state="failed").error["message"]
@@ -436,6 +447,7 @@ def test_what_cannot_be_loaded_is_switched_by_force_only(street: Street, methods
     assert len(street.switched()) == 2
 
 
+@pytest.mark.campaign
 def test_what_fails_after_a_start_keeps_nothing_else_from_starting(street: Street, methods: Any) -> None:
     methods(back={"cold": True}, front={"name": "front"})
     street.change("stop")

@@ -134,7 +134,7 @@ def test_new_environments_are_real_as_soon_as_there_is_an_image(
     assert not simulation.of_service(), "what runs servers is kept"
 
 
-@pytest.mark.parametrize("step", ["before", "after"])
+@pytest.mark.parametrize("step", [pytest.param("before", marks=pytest.mark.campaign), "after"])
 def test_whoever_is_killed_does_it_again(street: MoonStreet, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """The request ends while what was written down is destroyed, and when that is done but nothing committed yet."""
     street.image.touch()

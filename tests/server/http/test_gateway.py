@@ -177,6 +177,7 @@ def test_an_underscore_does_not_make_a_token_or_an_address(service: Service) -> 
     assert lines and "192.0.2.1" in lines[0] and "198.51.100.9" not in lines[0]
 
 
+@pytest.mark.campaign
 def test_bodies_of_many_sizes_arrive_whole(service: Service) -> None:
     token = service.admin("token", "create", "admin", "-o", "value")
     for size in (1, 65_536, 1 << 20, 5 << 20):

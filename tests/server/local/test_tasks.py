@@ -69,6 +69,7 @@ def here(tmp_path: Path) -> Here:
     return Here(tmp_path)
 
 
+@pytest.mark.campaign
 def test_nothing_is_made_before_something_is_to_stay(here: Here) -> None:
     assert here.ask("show")["raised"] == "ValueError"  # there is no environment
     assert not here.root.exists()

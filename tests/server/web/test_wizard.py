@@ -9,6 +9,7 @@ from collections.abc import Callable
 from html import unescape
 from typing import Any
 
+import pytest
 from django.test import Client
 
 from tests.server.forms.conftest import SHOP
@@ -261,6 +262,7 @@ def test_quick_deployment_starts_from_a_model_builder(
     assert drain() == 1
 
 
+@pytest.mark.campaign
 def test_quick_deployment_makes_its_environment_when_another_application_is_added_for_a_field(
     browser: Browser, ann: Any, publish: Callable[..., Any], drain: Callable[[], int]
 ) -> None:
@@ -306,6 +308,7 @@ def test_a_package_without_a_form_says_so_before_an_environment_is_made(
     assert browser(ann).post("/app/catalog/test.Bare/add", {"environment": "new"}).status_code == 400
 
 
+@pytest.mark.campaign
 def test_a_template_gets_components_by_the_wizard(
     browser: Browser, ann: Any, eve: Any, publish: Callable[..., Any]
 ) -> None:

@@ -72,7 +72,7 @@ def _one_connection(real: dict[str, str]) -> Iterator[None]:
     signals.request_finished.connect(close_old_connections)
 
 
-@pytest.mark.parametrize("group", every(2, range(GROUPS)))
+@pytest.mark.parametrize("group", every(4, range(GROUPS)))
 def test_what_is_described_is_what_is_answered(ann: Any, root: Any, real: dict[str, str], group: int) -> None:
     known = operations()
     assert len(known) > 75
