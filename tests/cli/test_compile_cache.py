@@ -88,6 +88,7 @@ def test_a_changed_class_is_compiled_again(package: Path, tmp_path: Path) -> Non
     assert run(package, cache) == "22"
 
 
+@pytest.mark.campaign  # in one process: tests/packages/test_cache.py
 def test_damaged_and_foreign_entries_are_ignored(package: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert run(package, cache) == "21"

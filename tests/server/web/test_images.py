@@ -99,7 +99,7 @@ def test_the_api_marks_as_the_page_does(root: Any, ann: Any) -> None:
     listed = {row["name"]: row for row in ann.get("/v2/images").json()["items"]}
     assert listed["debian-12-murano"] == {
         "id": DEBIAN, "name": "debian-12-murano", "status": "active", "marked": True, "title": "Debian 12",
-        "type": "linux", "broken": False,
+        "type": "linux", "broken": False, "usual": True,
     }  # fmt: skip
     where = f"/v2/images/{DOCKER}/mark"
     done = root.put(where, {"title": "Containers", "type": "linux.docker"})
