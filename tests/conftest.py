@@ -77,6 +77,7 @@ SHARED = {
     "browser": "service",
     "cli": "installation",
     "plugins": "install",
+    "server": "used",
 }
 #: Where tests take longest. They begin first, so that no process is left alone with one of them at the end.
 LONG = (

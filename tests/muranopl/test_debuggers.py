@@ -62,7 +62,7 @@ print("result", session.call("run", [4], public_only=False))
 ENABLE = "import vetro.muranopl.tools.debugger as m; m.enable()"
 
 
-@pytest.fixture(params=["directory", "archive"])
+@pytest.fixture(params=["directory", pytest.param("archive", marks=pytest.mark.campaign)])
 def package(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The package, and `prog.py` beside it."""
     (tmp_path / "prog.py").write_text(PROGRAM.lstrip())
