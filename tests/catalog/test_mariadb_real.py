@@ -67,8 +67,7 @@ def metrics(host: str) -> str:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3000)  # three dozen commands and packages of the mirror, on a machine that does other things
-def test_a_life(warm_place: Place) -> None:
-    place = warm_place
+def test_a_life(place: Place) -> None:
     command = ["deploy", str(MARIADB / "1.0.0"), "--env", "data", "--app", "db", "--driver", "nspawn"]
     chosen = ["name=db", "bufferPool=64", "replicaCount=1", "dataSize=1", "server.flavor=m1.small"]
     place.ok(*command, *(word for one in chosen for word in ("--set", one)))
@@ -172,16 +171,24 @@ def test_a_life(warm_place: Place) -> None:
             with pytest.raises(Refused, match=r"denied|read-only"):
                 ask(host, fresh, question)
 
+    # Who wants no metrics any more has none: neither who tells them, nor his login, nor its password in a file.
+    place.ok("deploy", str(MARIADB / "1.1.0"), "--env", "data", "--app", "db", "--set", "exporter=false")
+    for host in (first, second):
+        with pytest.raises(OSError, match="refused"):
+            metrics(host)
+    for name in ("db-1", "db-2"):
+        left = 'test ! -e /etc/vetro-mariadb-exporter && mariadb -N -e "SHOW GRANTS FOR vetro_exporter@localhost"'
+        assert "There is no such grant" in place.run("exec", "data", name, "--", "sh", "-c", left).output
     destroy(place, "data")
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(2400)
 @pytest.mark.attack("data", "views that an application makes while a backup is made, and one that is broken")
-def test_views_that_cannot_be_made_keep_no_other_database_away(warm_place: Place) -> None:
+def test_views_that_cannot_be_made_keep_no_other_database_away(place: Place) -> None:
     """One application goes on making views, so one that is not known to the backup is in the dump: whoever reads dumps
     back may not make it. Another one has a view of a table that is gone."""
-    place = warm_place
+
     command = ["deploy", str(MARIADB / "1.1.0"), "--env", "data", "--app", "db", "--driver", "nspawn"]
     chosen = ["name=db", "memory=64", "server.flavor=m1.small"]
     place.ok(*command, *(word for one in chosen for word in ("--set", one)))

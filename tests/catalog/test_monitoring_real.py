@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.catalog.life import action, destroy, hosts, kill
+from tests.catalog.life import action, destroy, hosts, kill, told
 from tests.catalog.scripts import CATALOG
 from tests.catalog.web_client import Browser, seen
 from tests.cli.deploykit import Place
@@ -208,6 +208,34 @@ def test_who_dies_is_told(place: Place) -> None:
     shown = place.ok("env", "log", "shop").output + place.ok("env", "show", "shop").output
     assert PASSWORD not in shown and TOKEN not in shown
 
+    destroy(place, "shop")
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(3000)
+def test_software_that_stops_fires_the_rule_of_its_application(place: Place) -> None:
+    """The servers go on, and so do their exporters: what fires is the applications' own rules, and nobody else's."""
+    site = ["deploy", str(CATALOG / "StaticSite" / "1.1.0"), "--env", "shop", "--app", "site", "--driver", "nspawn"]
+    chosen = {"name": "site", "page": "hello", "server.name": "site-1", "server.flavor": "m1.tiny"}
+    place.ok(*site, *(word for name, one in chosen.items() for word in ("--set", f"{name}={one}")))
+    _, page = deploy(place, "1.1.0", targets='["cache", "site"]')
+    await_value(page, 'nginx_up{serves="files"}', "1")
+
+    def firing() -> set[tuple[str, str]]:
+        """Names and severities of the alerts that Prometheus says are firing."""
+        rows = [one for one in page.api("alerts")["alerts"] if one["state"] == "firing"]
+        return {(row["labels"]["alertname"], row["labels"]["severity"]) for row in rows}
+
+    assert firing() == set()
+    begun = time.monotonic()
+    inside(place, "site-1", "systemctl", "stop", "nginx")
+    inside(place, "cache-1", "systemctl", "stop", "redis-server")
+    wanted = {("StaticSiteDown", "critical"), ("RedisDown", "critical")}
+    await_that(lambda: firing() == wanted, f"{wanted} fire", 240)
+    told(f"alerts of StaticSite and Redis fire {time.monotonic() - begun:.0f} s after their software stopped")
+    assert {row["alert"] for row in action(place, "shop", "mon", "listAlerts")} == {name for name, _ in wanted}
+    place.ok("env", "deploy", "shop")
+    await_that(lambda: firing() == set(), "nothing fires once a deployment has started them", 240)
     destroy(place, "shop")
 
 

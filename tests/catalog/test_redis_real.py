@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,25 @@ def host(place: Place, name: str) -> str:
 def checksum(host: str, password: str) -> str:
     """Of all that is stored."""
     return hashlib.sha256("".join(str(ask(host, password, "GET", f"key-{n}")) for n in range(200)).encode()).hexdigest()
+
+
+#: Somebody who says he were a Redis, and what the exporter tells him.
+THIEF = """
+import socket, sys, threading, urllib.request
+with socket.create_server(("0.0.0.0", 6399)) as there:
+    threading.Thread(target=lambda: urllib.request.urlopen(sys.argv[1]).read(), daemon=True).start()
+    connection, _ = there.accept()
+    connection.settimeout(5)
+    print(connection.recv(1000))
+"""
+
+
+def listened(place: Place, name: str, address: str) -> str:
+    """What the exporter behind an address tells somebody on a server."""
+    path = place.folder / "told"
+    place.ok("exec", "cache", name, "--", "sh", "-c", 'python3 -c "$0" "$1" > /root/told 2>&1', THIEF, address)
+    place.ok("cp", f"cache:{name}:/root/told", str(path))
+    return path.read_text()
 
 
 def deploy(place: Place, version: str, replicas: int) -> list[str]:
@@ -76,7 +96,14 @@ def test_a_life(place: Place) -> None:
     destroy(place, "cache")
 
 
+def metrics(host: str, path: str = "metrics") -> str:
+    """What the exporter of a server says."""
+    with urllib.request.urlopen(f"http://{host}:9121/{path}", timeout=30) as answer:
+        return str(answer.read().decode())
+
+
 @pytest.mark.campaign
+@pytest.mark.attack("secrets", "an exporter that is asked to sign in elsewhere, and for keys and settings")
 @pytest.mark.timeout(1500)  # two dozen commands and packages of the mirror, on a machine that does other things
 def test_a_primary_and_its_replica(place: Place) -> None:
     command = deploy(place, "1.0.0", 1)
@@ -97,6 +124,16 @@ def test_a_primary_and_its_replica(place: Place) -> None:
     # Both versions are of one line: data and servers stay.
     place.ok("upgrade", "cache", "--to", str(REDIS / "1.1.0"))
     assert checksum(first, OLD) == before and host(place, "cache-1") == first
+
+    # Whoever reaches the exporter gets figures. It signs in wherever it is asked to, so as somebody who may do nothing.
+    ask(first, OLD, "SET", "key-n", "4711")
+    assert "redis_up 1" in metrics(first) and "redis_up 1" in metrics(second)
+    assert "redis_master_link_up" in metrics(second) and "redis_config_" not in metrics(first)
+    seen = metrics(first, "scrape?target=redis://127.0.0.1:6379&check-keys=key-*&check-single-keys=key-n")
+    assert "redis_up 1" in seen and "4711" not in seen and "key-" not in seen, seen[-3000:]
+    told = listened(place, "cache-2", f"http://{first}:9121/scrape?target=redis://{second}:6399")
+    assert "AUTH" in told and OLD not in told, told
+    assert "vetro_exporter" in told
 
     made = action(place, "backup")
     assert [row["name"] for row in action(place, "listBackups")] == [made["name"]]

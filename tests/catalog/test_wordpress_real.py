@@ -83,8 +83,8 @@ def deploy(place: Place, version: str, **other: str) -> str:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3300)  # three servers, two dozen commands, on a machine that does other things
-def test_a_life(warm_place: Place) -> None:
-    place, picture = warm_place, (CATALOG / "WordPress" / "1.1.0" / "logo.png").read_bytes()
+def test_a_life(place: Place) -> None:
+    picture = (CATALOG / "WordPress" / "1.1.0" / "logo.png").read_bytes()
     url = deploy(place, "1.0.0")
     author = Author(url, "admin", ANSWERS["adminPassword"])
     post = author.write("On engines", "It weaves \u00fc algebraical patterns.")
@@ -140,8 +140,8 @@ def test_a_life(warm_place: Place) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3300)
-def test_readers_notice_nothing(warm_place: Place) -> None:
-    place, picture = warm_place, (CATALOG / "WordPress" / "1.1.0" / "logo.png").read_bytes()
+def test_readers_notice_nothing(place: Place) -> None:
+    picture = (CATALOG / "WordPress" / "1.1.0" / "logo.png").read_bytes()
     url = deploy(place, "1.1.0")
     author = Author(url, "admin", ANSWERS["adminPassword"])
     post = author.write("On engines", "It weaves \u00fc algebraical patterns.")

@@ -29,6 +29,9 @@ READY = (
     *("mariadb-server", "mariadb-backup", "mariadb-client", "haproxy", "socat", "nginx"),
     *("php", "php-fpm", "php-mysql", "php-curl", "php-mbstring", "php-xml", "php-intl"),
     *("wordpress", "wordpress-theme-twentytwentythree", "wordpress-l10n"),
+    *("postgresql-15", "postgresql-client-15", "redis-server", "redis-tools", "memcached", "rabbitmq-server"),
+    *("prometheus", "prometheus-alertmanager", "prometheus-node-exporter", "apache2-utils", "openssl", "git"),
+    *(f"prometheus-{name}-exporter" for name in ("mysqld", "nginx", "postgres", "redis")),
 )
 
 

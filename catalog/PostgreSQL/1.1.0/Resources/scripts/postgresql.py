@@ -193,14 +193,40 @@ def copy(given):
 
 def heard(given):
     """Nothing is given up here unless there is a primary that has it."""
-    if pg.value("SELECT pg_is_in_recovery()", host=given["follows"], password=given["replication"], patience=10) != "f":
+    if told(given, "SELECT pg_is_in_recovery()") != "f":
         raise SystemExit(f"{given['follows']} is not the primary")
+
+
+def parted(given, patience=60):
+    """Whether the control file of the primary says that its timeline has begun. Until its first checkpoint as one it
+    does not, and pg_rewind takes both for the same and goes back to nowhere."""
+    end = time.monotonic() + patience
+    while True:
+        if int(told(given, "SELECT timeline_id FROM pg_control_checkpoint()")) == timeline(given):
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.5)
+
+
+def timeline(given):
+    """The timeline that the primary writes."""
+    return int(told(given, "SELECT pg_walfile_name(pg_current_wal_lsn())")[:8], 16)
+
+
+def told(given, question):
+    """What the primary answers."""
+    return pg.value(question, host=given["follows"], password=given["replication"], patience=10)
 
 
 def rejoin(given):
     """A former primary goes back to where it parted from the present one; where it cannot, it is copied."""
     heard(given)
     systemctl("stop", SERVICE)
+    if not parted(given):
+        print("the primary has not made a checkpoint yet", file=sys.stderr)
+        copy(given)
+        return
     source = f"host={given['follows']} user=replicator dbname=postgres connect_timeout=5"
     words = ["-D", DATA, f"--source-server={source}", f"--config-file={CONFIG}/postgresql.conf"]
     try:
@@ -216,14 +242,14 @@ def apply(given):
     """The service runs: the primary is one and lets the others in, a replica follows."""
     recovering, changed = ready(), False
     if given["follows"]:
-        if follows(given["follows"], 15):
+        if follows(given, 15):
             return {"changed": False}
         heard(given)
         systemctl("stop", SERVICE)
         copy(given)
         systemctl("start", SERVICE)
         ready()
-        if not follows(given["follows"], 60):
+        if not follows(given, 60):
             raise SystemExit(f"the primary {given['follows']} does not send its log")
         return {"changed": True}
     if recovering:
@@ -249,16 +275,23 @@ def rise(given):
     pg.sql("SELECT pg_reload_conf()")
     if pg.value("SELECT pg_promote(true, 60)", patience=90) != "t":
         raise SystemExit("it does not become the primary")
+    with contextlib.suppress(pg.Refused):  # it takes too long: whoever wants to rewind waits, or copies
+        pg.sql("CHECKPOINT", patience=300)  # who rewinds to this server asks its control file where they parted
     print("became the primary", file=sys.stderr)
 
 
-def follows(primary, patience):
-    """Whether this replica gets the log of the primary, within so many seconds."""
+def follows(given, patience):
+    """Whether this replica gets the log of the primary, within so many seconds.
+
+    What the primary had before it became one it sends to anybody, also to who went another way since and can never
+    follow: only its own timeline counts.
+    """
     end = time.monotonic() + patience
     while True:
-        found = pg.sql("SELECT sender_host FROM pg_stat_wal_receiver WHERE status = 'streaming'")
-        if found == [[primary]]:
-            return True
+        found = pg.sql("SELECT sender_host, received_tli FROM pg_stat_wal_receiver WHERE status = 'streaming'")
+        with contextlib.suppress(pg.Refused):  # it is away for a moment
+            if found == [[given["follows"], str(timeline(given))]]:
+                return True
         if time.monotonic() > end:
             return False
         time.sleep(0.2)

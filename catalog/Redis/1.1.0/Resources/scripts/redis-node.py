@@ -84,13 +84,21 @@ class Redis:
         return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
+def valid(redis, name):
+    """Hashes of the passwords of a user; nothing of one that is not there."""
+    user = redis.say("ACL", "GETUSER", name) or []
+    return set(dict(zip(user[::2], user[1::2])).get("passwords", ()))
+
+
+def hashes(passwords):
+    return {hashlib.sha256(password.encode()).hexdigest() for password in passwords}
+
+
 def apply(given):
     """Passwords and role are as wanted, without a restart."""
     redis, changed = Redis(given["passwords"]), False
-    user = redis.say("ACL", "GETUSER", "default")
-    valid = set(dict(zip(user[::2], user[1::2]))["passwords"])
-    wanted = {hashlib.sha256(password.encode()).hexdigest() for password in given["passwords"]}
-    if valid != wanted:
+    metrics = [given["metrics"]] if given.get("metrics") else []
+    if valid(redis, "default") != hashes(given["passwords"]) or valid(redis, "vetro_exporter") != hashes(metrics):
         redis.say("ACL", "LOAD")
         changed = True
     if redis.say("CONFIG", "GET", "masterauth")[1] != given["passwords"][0]:
