@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import DataError, connection
 
 from vetro.engine.worker.decisions import resolve
 from vetro.engine.worker.journal import Ended, NoSuchTask, Note, NotOpen, OtherEngine, OtherTask, RecordedEffect
 from vetro.engine.worker.ports import LeaseLost
+from vetro.server.tasks import log_space
 from vetro.server.tasks.claim import claim
 from vetro.server.tasks.journal import DbJournal
 from vetro.server.tasks.models import Event, JournalEntry, Report, Task
@@ -209,3 +210,23 @@ def test_decisions_are_for_tasks_that_wait_for_one() -> None:
     resolve(journal, "0/3", answer=[1])
     assert DbJournal("t").entries()[2].answer == [1]
     assert max(entry.place or 0 for entry in DbJournal("t").entries()) == 3
+
+
+def test_that_the_log_is_full_is_said_though_a_commit_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_space, "fits", lambda *_: False)
+    refusals = [DataError("no")]
+
+    def hold(**_: object) -> None:
+        if refusals:
+            raise refusals.pop()
+
+    Task.objects.create(id="t", project_id="p", user_id="u", kind="deploy", spec=SPEC)
+    journal = DbJournal("t", hold)
+    journal.begin(SPEC, "1.0", 5.0)
+    journal.note(Note("0/1", "report", {"text": "hello"}, "d", 7.0))
+    with pytest.raises(DataError):
+        journal.commit()
+    assert not Report.objects.exists()
+    journal.commit()
+    (said,) = Report.objects.values_list("text", flat=True)
+    assert "Quota 'logs'" in said

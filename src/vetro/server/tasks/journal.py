@@ -165,12 +165,12 @@ class DbJournal:
             return
         with transaction.atomic():
             changes: dict[str, Any] = reports.flags(self._notes)
-            self._notes, size = self._space.kept(self._notes)
+            notes, size = self._space.kept(self._notes)  # where this fails, all of them are looked at once more
             if size:
                 changes["log_bytes"] = F("log_bytes") + size
             self._hold(**changes)
-            self._write(self._head, self._notes)
-            reports.store(self.task, self._notes, self._space.owner)
+            self._write(self._head, notes)
+            reports.store(self.task, notes, self._space.owner)
         self._exists, self._found = True, None
         self._forget_all()
 
