@@ -111,6 +111,9 @@ def test_a_life(place: Place) -> None:
     assert 'nginx_up{serves="wordpress"} 1' in seen(f"http://{first}:9113/metrics")[1]
     assert "phpfpm_up 1" in seen(f"http://{first}:9253/metrics")[1]
     assert seen(f"http://{first}:9253/")[0] == 404
+    # Nobody asks it otherwise: of each request under way PHP would tell address and script, too.
+    told = seen(f"http://{first}:9253/metrics?full&json")[1].replace("_", " ")
+    assert told.startswith("# ") and "request uri" not in told and "script" not in told
 
     made = action(place, "blog", "blog", "backup")
     place.ok("env", "action", "blog", "downloadBackup", "--app", "blog", "--save", "site.tar.gz")
