@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from django.conf import settings
 from playwright.sync_api import expect, sync_playwright
 
@@ -170,7 +171,9 @@ def _keep_rest(studio: Studio, environment: str, name: str, wanted: bool) -> str
     """
     page = studio.page
     page.goto(environment)
-    component = page.locator("article.component").filter(has_text=f"{name} {applications()[name][-1].name}")
+    folder = applications()[name][-1]
+    called = yaml.safe_load((folder / "manifest.yaml").read_text("utf-8"))["Name"]
+    component = page.locator("article.component").filter(has_text=f"{called} {folder.name}")
     expect(component).to_be_visible()
     address = str(component.locator("[data-copy]").first.get_attribute("data-copy"))
     if not wanted:

@@ -177,8 +177,10 @@ def test_a_life(place: Place) -> None:
         with pytest.raises(OSError, match="refused"):
             metrics(host)
     for name in ("db-1", "db-2"):
-        left = 'test ! -e /etc/vetro-mariadb-exporter && mariadb -N -e "SHOW GRANTS FOR vetro_exporter@localhost"'
-        assert "There is no such grant" in place.run("exec", "data", name, "--", "sh", "-c", left).output
+        asked = "mariadb -N -e 'SHOW GRANTS FOR vetro_exporter@localhost'; ls /etc/vetro-mariadb-exporter"
+        place.ok("exec", "data", name, "--", "sh", "-c", f"({asked}) > /root/said 2>&1; true")
+        place.ok("cp", f"data:{name}:/root/said", str(said := place.folder / f"said-{name}"))
+        assert "There is no such grant" in said.read_text() and "No such file" in said.read_text()
     destroy(place, "data")
 
 

@@ -373,3 +373,39 @@ def test_root_follows_no_link_of_postgresql(version: str, folder: Path, monkeypa
         with pytest.raises(module.pg.Refused, match="Permission denied"):
             write()
     assert [one.name for one in (roots / "main").iterdir()] == ["kept"] and roots.stat().st_uid == 0
+
+
+@pytest.mark.parametrize(("received", "written", "told"), [("1", 2, False), ("2", 2, True), (None, 2, False)])
+def test_who_gets_only_what_was_before_the_parting_does_not_follow(
+    received: str | None, written: int, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new primary sends the log of its old timeline to anybody, also to a former primary that went another way."""
+    module = script("PostgreSQL", "1.1.0", "postgresql.py")
+    rows = [] if received is None else [["10.0.0.2", received]]
+    monkeypatch.setattr(module.pg, "sql", lambda question, **more: rows)
+    monkeypatch.setattr(module.pg, "value", lambda question, **more: f"{written:08X}0000000000000004")
+    given = {"follows": "10.0.0.2", "replication": PASSWORD}
+    assert module.follows(given, 0) is told
+    assert module.follows({**given, "follows": "10.0.0.3"}, 0) is False
+
+
+def test_nobody_rewinds_before_the_primary_says_where_it_parted(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("PostgreSQL", "1.1.0", "postgresql.py")
+    control, done = "1", list[str]()
+    answers = {"pg_is_in_recovery": "f", "pg_walfile_name": "000000020000000000000004"}
+
+    def value(question: str, **more: Any) -> str:
+        return next((answer for word, answer in answers.items() if word in question), control)
+
+    monkeypatch.setattr(module.pg, "value", value)
+    monkeypatch.setattr(module, "systemctl", lambda *words: done.append(words[0]))
+    monkeypatch.setattr(module.pg, "as_postgres", lambda *words, **more: done.append(Path(words[0]).name))
+    monkeypatch.setattr(module, "copy", lambda given: done.append("copy"))
+    monkeypatch.setattr(module, "parted", lambda given, parted=module.parted: parted(given, 0))
+    given = {"follows": "10.0.0.2", "replication": PASSWORD}
+    module.rejoin(given)
+    assert done == ["stop", "copy"]  # its control file says timeline 1, it writes timeline 2
+    done.clear()
+    control = "2"
+    module.rejoin(given)
+    assert done[:2] == ["stop", "pg_rewind"] and "copy" not in done
