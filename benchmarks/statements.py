@@ -1,10 +1,11 @@
 """What a trivial deployment asks of PostgreSQL, counted: figures that a busy machine does not change.
 
 ``script/with-postgresql python -m benchmarks.statements`` deploys ``--count`` environments one after the other with one
-worker, then as many whose application also sleeps ``--effects`` times, then goes on until ``--deployments`` were
-deployed, and prints a table. Statements are those that the database logs, without BEGIN and COMMIT; a commit is one
-that wrote something; a transaction is also each read outside of one. ``--show`` lists the statements of the worker.
-What the worker does besides (leases, looks for what is new) is in it; what this program asks while it waits is not.
+worker, then as many whose application also sleeps once, and ``--effects`` times more, then goes on until
+``--deployments`` were deployed, and prints a table. Statements are those that the database logs, without BEGIN and
+COMMIT; a commit is one that wrote something; a transaction is also each read outside of one. ``--show`` lists the
+statements of the worker. What the worker does besides (leases, looks for what is new) is in it; what this program asks
+while it waits is not.
 
 With ``--peers PYTHON``, an interpreter that has ``dbos`` and ``procrastinate[psycopg]``, it then counts on the same
 server what a workflow of three steps of DBOS and a job of procrastinate ask, deferring and doing together.
@@ -286,13 +287,19 @@ def _measure(measurement: Measurement, options: argparse.Namespace) -> None:
         f" / {log_bytes / count / 1024:.1f} KiB",
         flush=True,
     )
-    more, _, more_bytes = measurement.deploy(count, idle, pauses=effects)
-    print(
-        f"each further effect: statements, commits, WAL | {(_sum(more) - _sum(plain)) / count / effects:.1f},"
-        f" {(more.commits - plain.commits) / count / effects:.1f},"
-        f" {(more_bytes - log_bytes) / count / effects / 1024:.2f} KiB",
-        flush=True,
-    )
+    # The first one begins a journal and a host, which a deployment without effects does not have.
+    first, _, first_bytes = measurement.deploy(count, idle, pauses=1)
+    more, _, more_bytes = measurement.deploy(count, idle, pauses=1 + effects)
+    for title, before, before_bytes, after, after_bytes, number in (
+        ("the first effect", plain, log_bytes, first, first_bytes, 1),
+        ("each further effect", first, first_bytes, more, more_bytes, effects),
+    ):
+        print(
+            f"{title}: statements, commits, WAL | {(_sum(after) - _sum(before)) / count / number:.1f},"
+            f" {(after.commits - before.commits) / count / number:.1f},"
+            f" {(after_bytes - before_bytes) / count / number / 1024:.2f} KiB",
+            flush=True,
+        )
     measurement.deploy(max(options.deployments - measurement.number, 0))
     last = measurement.database.tables()
     for name in _HOT:
