@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from vetro.clouds.interface import Owner
 from vetro.server import setup
 from vetro.server.config.file_folders import folder_of, host_setting
+from vetro.server.requests.streams import open_streams
 from vetro.server.servers import files
 
 pytestmark = pytest.mark.django_db
@@ -109,6 +111,60 @@ def test_files_go_when_they_are_a_day_old(ann: Any, environment: str) -> None:
     os.utime(folder / old, (time.time() - 90_000,) * 2)
     assert files.sweep(setup.config()) == 1
     assert [path.name for path in folder.iterdir()] == [young]
+
+
+@pytest.mark.attack("quotas", "files of environments that are gone, which nobody can remove, fill a project's room")
+def test_files_of_an_environment_go_with_it(
+    ann: Any, environment: str, django_capture_on_commit_callbacks: Callable[..., Any]
+) -> None:
+    put(ann, environment, begun(ann, environment), b"secret", 0)
+    folder = folder_of(setup.config(), ann.caller.project_id, environment)
+    assert folder.is_dir()
+    with django_capture_on_commit_callbacks(execute=True):
+        assert ann.request("DELETE", f"/v2/environments/{environment}?abandon=true").status_code < 300
+    assert ann.get(f"/v2/environments/{environment}").status_code == 404
+    assert not folder.exists()
+    # What a server sent after that goes later, with its folder.
+    folder.mkdir()
+    (folder / ("0" * 32)).write_bytes(b"x")
+    os.utime(folder / ("0" * 32), (time.time() - 90_000,) * 2)
+    assert files.sweep(setup.config()) == 1 and not folder.exists()
+
+
+@pytest.mark.attack("bodies", "slow-reader")
+def test_files_that_nobody_reads_hold_as_many_threads_as_streams_may(
+    ann: Any, environment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """120 of them kept everybody else from the service: each held a thread of those that answer."""
+    monkeypatch.setattr(setup, "_current", setup.config().changed({"server.streams": 2}))
+    file = begun(ann, environment)
+    put(ann, environment, file, b"x" * 600_000, 0)
+    address = f"/v2/environments/{environment}/files/{file}"
+    unread = [ann.get(address) for _ in range(2)]
+    assert [answer.status_code for answer in unread] == [200, 200]
+    refused = ann.get(address)
+    assert refused.status_code == 429 and "save one file after the other" in refused.json()["error"]["hint"]
+    # What is added while it goes out is no part of it.
+    put(ann, environment, file, b"y", 600_000)
+    assert all(b"".join(answer.streaming_content) == b"x" * 600_000 for answer in unread)
+    assert content(ann, environment, file)[-1:] == b"y" and open_streams() == 0
+
+
+@pytest.mark.attack("data", "files that go while they are added to, read and swept")
+def test_what_goes_meanwhile_is_told(ann: Any, environment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, path_of = begun(ann, environment), files._path_of
+    put(ann, environment, file, b"abc", 0)
+
+    def gone(*args: Any) -> Path:
+        path = path_of(*args)
+        path.unlink(missing_ok=True)
+        return path
+
+    monkeypatch.setattr(files, "_path_of", gone)
+    assert put(ann, environment, file, b"x", 3).status_code == 404
+    again = begun(ann, environment)
+    assert ann.get(f"/v2/environments/{environment}/files/{again}").status_code == 404
+    assert not list(folder_of(setup.config(), ann.caller.project_id, environment).iterdir())
 
 
 def test_projects_of_any_name_have_folders_of_their_own() -> None:

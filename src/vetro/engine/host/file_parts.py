@@ -15,17 +15,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from vetro import file_lock
 from vetro.data_classes import dataclass
 from vetro.engine.host.answer import BadRequest
 from vetro.muranopl.runtime.effects import EffectError
 
 #: Bytes of a part at most: its answer has to fit into a message of an agent.
 LARGEST_PART: Final = 4 << 20
+#: Files that an environment has at once: each takes room, however small it is.
+MOST: Final = 1000
+#: Beside the folders of environments, in that of their project: whoever adds to a file holds it.
+LOCK: Final = "lock"
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class FilesFull(EffectError):
-    """A file is larger than what the files of the project may have together."""
+    """A file is larger than what the files of the project may have together, or one too many."""
 
     kind = "limit"
     code = "ENG324"
@@ -51,13 +56,13 @@ class FileParts:
             return
         if not isinstance(part, Mapping) or len({"send", "keep"} & {*part}) != 1:
             raise BadRequest("argument 'part' of effect 'agent.call' must say what to send, or where to keep")
-        id, offset, size = part.get("send", part.get("keep")), part.get("offset"), part.get("size", 0)
+        id, offset, size = part.get("send", part.get("keep")), part.get("offset"), part.get("size")
         if not isinstance(id, str) or not _ID.fullmatch(id):
             raise BadRequest("a file is named by 32 hexadecimal digits")
         for number in (offset, size):
             if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 1 << 50:
                 raise BadRequest("argument 'part' of effect 'agent.call' must have 'offset' and 'size' as numbers")
-        if size > LARGEST_PART:
+        if int(part["size"]) > LARGEST_PART:
             raise BadRequest(f"a part of a file has at most {LARGEST_PART} bytes")
 
     def plan(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -78,34 +83,43 @@ class FileParts:
     def keep(self, args: Mapping[str, Any], answer: Any) -> Any:
         """The answer of an agent with the number of bytes in the place of ``data``, which is written to its file.
 
-        Raises `FilesFull`, `BadRequest` for what is no part."""
+        A server belongs to whoever runs programs in it: what it sends is the part that was asked for, all of it, or it
+        says that it failed. Raises `FilesFull`, `BadRequest` for anything else."""
         part = args.get("part")
         if part is None or "keep" not in part or self.folder is None:
             return answer
-        body = answer.get("Body") if isinstance(answer, dict) else None
-        if not isinstance(body, dict) or not isinstance(body.get("data"), str):
-            return answer  # a failure, or nothing
+        if not isinstance(answer, dict):
+            raise BadRequest("what the server sent is no answer")
+        if str(answer.get("FormatVersion")).startswith("2.") and answer.get("ErrorCode") not in (0, None):
+            return answer
+        body = answer.get("Body")
+        text = body.get("data") if isinstance(body, dict) else None
         try:
-            data = base64.b64decode(body["data"], validate=True)
+            data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
         except (binascii.Error, ValueError):
-            raise BadRequest("what the server sent is no part of a file") from None
-        if len(data) > LARGEST_PART:
-            raise BadRequest(f"a part of a file has at most {LARGEST_PART} bytes")
+            data = b""
+        if not isinstance(body, dict) or len(data) != part["size"]:
+            raise BadRequest("what the server sent is not the part of the file that it was asked for")
         self._write(self._path(part["keep"]), part["offset"], data)
         return {**answer, "Body": {**body, "data": len(data)}}
 
     def _write(self, path: Path, offset: int, data: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        used = bytes_in(path.parent.parent)
-        now = path.stat().st_size if path.exists() else 0
-        if used - now + max(now, offset + len(data)) > self.most:
-            path.unlink(missing_ok=True)
-            raise FilesFull(f"the files of a project may have {self.most >> 20} MiB together: this one is too large")
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            if offset > os.fstat(file.fileno()).st_size:
+        project = path.parent.parent
+        with file_lock.exclusive(project / LOCK):  # others write, too: what all of them have together counts
+            used, there = bytes_in(project), path.exists()
+            now = path.stat().st_size if there else 0
+            if used - now + max(now, offset + len(data)) > self.most:
+                path.unlink(missing_ok=True)
+                text = f"the files of a project may have {self.most >> 20} MiB together: this one is too large"
+                raise FilesFull(text)
+            if not there and len(os.listdir(path.parent)) >= MOST:
+                raise FilesFull(f"an environment has at most {MOST} files at once")
+            if offset > now:
                 raise BadRequest("parts of a file come one after the other")
-            os.pwrite(file.fileno(), data, offset)
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                os.pwrite(file.fileno(), data, offset)
 
     def _path(self, id: str) -> Path:
         assert self.folder is not None  # `check` has seen it

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+from vetro import file_lock
 from vetro.clouds.interface import Owner
+from vetro.engine.host.file_parts import LOCK
 from vetro.server.config.config import Config
 
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -22,6 +25,13 @@ def folder_of(settings: Config, project: str, environment: str) -> Path:
     # Projects of Keystone are called by whoever made them.
     names = (name if _FOLDER_NAME.fullmatch(name) else f".{name.encode().hex()}" for name in (project, environment))
     return root_of(settings).joinpath(*names)
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes the folder of an environment, and its files."""
+    if folder.is_dir():
+        with file_lock.exclusive(folder.parent / LOCK):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def most_of(settings: Config) -> int:

@@ -14,7 +14,9 @@ from typing import Any, Final
 from django.db import router, transaction
 from django.db.models import Exists, OuterRef
 
+from vetro.server.config.file_folders import folder_of, remove_folder
 from vetro.server.environments.models import Environment
+from vetro.server.setup import config
 
 #: Rows of a table up to which all of it goes at once, and rows of one statement beyond: each may hold a whole model.
 _FEW: Final = 100
@@ -23,8 +25,13 @@ _AT_ONCE: Final = 500
 
 
 def remove(id: str) -> None:
-    """Removes the environment, in the caller's transaction; of one with many rows these go after it."""
+    """Removes the environment, in the caller's transaction, and after it the files of its actions; of one with many
+    rows these go after it, too."""
     rows = Environment.objects.filter(id=id)
+    for project in rows.values_list("project_id", flat=True):
+        # What is kept of it has no other door any more, and would take its project's room for a day.
+        folder = folder_of(config(), project, id)
+        transaction.on_commit(partial(remove_folder, folder), robust=True)
     if all(_is_small(table, field, id) for table, field in _tables()):
         rows.delete()
         return

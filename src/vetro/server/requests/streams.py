@@ -1,5 +1,5 @@
-"""Answers that go on (server-sent events) or are made while they are sent (logs as text): as many as the setting
-``server.streams`` says in a process, no more.
+"""Answers that go on (server-sent events) or are made while they are sent (logs as text, files of any size): as many as
+the setting ``server.streams`` says in a process, no more.
 
 Each holds a thread of the HTTP server. There are threads for them besides those of ordinary requests, so watching
 never keeps anybody from working, nor does who reads a log slowly. One stream of events too many gets an empty one that
@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 
@@ -26,6 +27,8 @@ from vetro.server.setup import config
 
 #: Milliseconds after which a client comes again.
 RETRY_MS = 5000
+#: Bytes of a file that are sent at once: each time the loop of the process has its turn.
+_BLOCK = 1 << 18
 _lock = threading.Lock()
 _open = 0
 _by_project: Counter[str] = Counter()
@@ -84,8 +87,47 @@ def text_stream(
     return answer
 
 
+def file_stream(file: IO[bytes], project_id: str, kind: str) -> HttpResponseBase:
+    """A response that sends a file of any size, as large as it is now, and closes it. Raises `TooMany`, and closes it.
+
+    Like a log it holds a thread for as long as its client reads.
+    """
+    if not _take(project_id):
+        file.close()
+        raise _too_many("save one file after the other")
+    size = os.fstat(file.fileno()).st_size
+    counted = _Counted(lambda: _Blocks(file, size), project_id)
+    counted.begin()  # from now on closing the response closes the file
+    answer = StreamingHttpResponse(counted, content_type=kind)
+    answer["Content-Length"] = str(size)
+    answer["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+class _Blocks:
+    """So many bytes of a file; others may be adding to it."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._left = file, size
+
+    def __iter__(self) -> _Blocks:
+        return self
+
+    def __next__(self) -> bytes:
+        data = self._file.read(min(_BLOCK, self._left))
+        if not data:
+            raise StopIteration
+        self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def _too_many(hint: str) -> TooMany:
-    return TooMany("Too many event streams are open and logs being read.", hint=hint, details={"retry_after": 2})
+    return TooMany(
+        "Too many event streams are open, and logs and files being read.", hint=hint, details={"retry_after": 2}
+    )
 
 
 def _take(project_id: str) -> bool:

@@ -8,20 +8,20 @@ environment may have its files, and nobody of another one finds them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
-import shutil
 import time
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, cast
 
 from vetro import file_lock
 from vetro.diagnostics import Text
-from vetro.engine.host.file_parts import LARGEST_PART, bytes_in
+from vetro.engine.host.file_parts import LARGEST_PART, LOCK, MOST, bytes_in
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
-from vetro.server.config.file_folders import folder_of, most_of, root_of
+from vetro.server.config.file_folders import folder_of, most_of, remove_folder, root_of
 from vetro.server.environments import lookup
 from vetro.server.environments.models import Environment
 from vetro.server.errors import Conflict, Invalid, NotFound, TooLarge, TooMany
@@ -29,8 +29,6 @@ from vetro.server.setup import config
 
 __all__ = ["LARGEST_PART", "MOST", "add_part", "begin", "open_file", "remove_all", "sweep"]
 
-#: Files that an environment has at once.
-MOST: Final = 1000
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -38,11 +36,15 @@ def begin(caller: Caller, environment_id: str) -> str:
     """What a new, empty file is called. Raises `NotFound`, `TooMany`."""
     folder = _folder_of(caller, environment_id)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _drop_old(folder, config())
-    if sum(1 for _ in folder.iterdir()) >= MOST:
-        raise TooMany(Text("an environment has at most {most} files at once", most=MOST), details={"retry_after": 60})
-    id = secrets.token_hex(16)
-    os.close(os.open(folder / id, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with file_lock.exclusive(folder.parent / LOCK):
+        folder.mkdir(mode=0o700, exist_ok=True)  # it may have been removed meanwhile
+        for other in _folders_in(folder.parent):  # on a machine of one's own nobody else does
+            _drop_old(other, config())
+        if sum(1 for _ in folder.iterdir()) >= MOST:
+            retry = {"retry_after": 60}
+            raise TooMany(Text("an environment has at most {most} files at once", most=MOST), details=retry)
+        id = secrets.token_hex(16)
+        os.close(os.open(folder / id, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     return id
 
 
@@ -60,8 +62,8 @@ def add_part(caller: Caller, environment_id: str, id: str, offset: int, source: 
         raise Invalid(Text("the part has {found} bytes instead of {size}", found=len(data), size=size))
     project = path.parent.parent
     most = most_of(config())
-    with file_lock.exclusive(project / "lock"):
-        now = path.stat().st_size
+    with file_lock.exclusive(project / LOCK):
+        now = _size_of(path)
         if offset + size == now and size:
             return now
         if offset != now:
@@ -71,43 +73,68 @@ def add_part(caller: Caller, environment_id: str, id: str, offset: int, source: 
                 Text("the files of a project have at most {mib} MiB together", mib=most >> 20),
                 hint=Text("they go by themselves; those of an environment can be removed at once"),
             )
-        with path.open("ab") as file:
+        with _opened(path, os.O_WRONLY | os.O_APPEND, "ab") as file:
             file.write(data)
     return now + size
 
 
 def open_file(caller: Caller, environment_id: str, id: str) -> IO[bytes]:
     """A file, to be read. Raises `NotFound`."""
-    path = _path_of(caller, environment_id, id)
-    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+    return _opened(_path_of(caller, environment_id, id), os.O_RDONLY, "rb")
 
 
 def remove_all(caller: Caller, environment_id: str) -> None:
     """Removes all files of an environment. Raises `NotFound`."""
-    shutil.rmtree(_folder_of(caller, environment_id), ignore_errors=True)
+    remove_folder(_folder_of(caller, environment_id))
 
 
 def sweep(settings: Config) -> int:
     """Removes files that are too old; how many."""
-    return sum(_drop_old(folder, settings) for folder in root_of(settings).glob("*/*") if folder.is_dir())
+    count = 0
+    for project in _folders_in(root_of(settings)):
+        with file_lock.exclusive(project / LOCK):
+            for folder in _folders_in(project):
+                count += _drop_old(folder, settings)
+                with contextlib.suppress(OSError):  # there are others in it
+                    folder.rmdir()
+    return count
 
 
 def _drop_old(folder: Path, settings: Config) -> int:
     until, count = time.time() - 3600 * float(settings["files.hours"]), 0
     for path in folder.iterdir():
-        try:
-            if path.stat().st_mtime < until:
-                path.unlink()
-                count += 1
-        except FileNotFoundError:
-            pass  # somebody else was faster
+        if path.stat().st_mtime < until:
+            path.unlink()
+            count += 1
     return count
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return [one for one in folder.iterdir() if one.is_dir()] if folder.is_dir() else []
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        raise _missing() from None
+
+
+def _opened(path: Path, flags: int, mode: str) -> IO[bytes]:
+    try:
+        return cast(IO[bytes], os.fdopen(os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC), mode))
+    except FileNotFoundError:  # it has just gone
+        raise _missing() from None
+
+
+def _missing() -> NotFound:
+    return NotFound(Text("the file is not here any more, or never was"))
 
 
 def _path_of(caller: Caller, environment_id: str, id: str) -> Path:
     path = _folder_of(caller, environment_id) / id
     if not _ID.fullmatch(id) or not path.is_file():
-        raise NotFound(Text("the file is not here any more, or never was"))
+        raise _missing()
     return path
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from django.http import FileResponse, HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 from ninja import Field, Query, Schema
 
 from vetro.server.api.answers import files as answers
 from vetro.server.api.v2.access import who
 from vetro.server.api.v2.routes import Answer, Routes, created, nothing
+from vetro.server.requests.streams import file_stream
 
 routes = Routes("files")
 
@@ -62,10 +63,12 @@ def put_part(
     "execute_action",
     extra={"responses": {200: _BYTES}},
 )
-def get_file(request: HttpRequest, environment_id: str, file: str) -> FileResponse:
+def get_file(request: HttpRequest, environment_id: str, file: str) -> HttpResponseBase:
     """A file that an action returned: the result has its name in `file`."""
     content = answers.open_file(who(request), environment_id, file)
-    return FileResponse(content, as_attachment=True, filename=f"{file}.bin", content_type="application/octet-stream")
+    answer = file_stream(content, who(request).project_id, "application/octet-stream")
+    answer["Content-Disposition"] = f'attachment; filename="{file}.bin"'
+    return answer
 
 
 @routes.add("DELETE", "/environments/{environment_id}/files", "removeFiles", "execute_action", status=204)

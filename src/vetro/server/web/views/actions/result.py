@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
@@ -16,6 +16,7 @@ from vetro.model.files import as_file, file_in, stored_in
 from vetro.model.header import label_of_type
 from vetro.server.caller import Caller
 from vetro.server.environments.models import Environment
+from vetro.server.requests.streams import file_stream
 from vetro.server.servers import files
 from vetro.server.tasks import queue
 from vetro.server.tasks.models import Task
@@ -67,7 +68,7 @@ def download(request: HttpRequest, caller: Caller, task: str) -> HttpResponseBas
     answer: HttpResponseBase
     if (stored := stored_in(row.result)) is not None:
         name, kind, file, _size = stored
-        answer = FileResponse(files.open_file(caller, str(row.environment_id), file), content_type=kind)
+        answer = file_stream(files.open_file(caller, str(row.environment_id), file), caller.project_id, kind)
     else:
         name, kind, data = as_file(row.result)
         answer = HttpResponse(data, content_type=kind)
