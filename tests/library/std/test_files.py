@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import importlib.util
 import io
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.library.deploying import Deployed, server
+from vetro.engine.host import file_parts
 from vetro.engine.host.answer import BadRequest
 from vetro.engine.host.file_parts import FileParts
 from vetro.library import std_package
@@ -206,13 +210,113 @@ def test_a_server_cannot_fill_the_disk_of_the_service(guest: Guest, tmp_path: Pa
     assert sum(path.stat().st_size for path in (guest.folder / "files").rglob("*") if path.is_file()) == 0
 
 
+SHA = "ab" * 32
+
+
+@pytest.mark.attack("agent", "a server that answers what it likes about parts of a file")
+@pytest.mark.parametrize(
+    ("told", "gets"),
+    [({"sha256": "ab" * 32}, 1), ({"size": 1 << 60}, 0), ({"size": "x"}, 0), ({"sha256": "x"}, 0), ("x", 0)],
+)
+def test_a_server_that_sends_no_part_of_the_file_ends_the_action(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: Any, gets: int
+) -> None:
+    """It was believed: an action went on for ever."""
+    stat = {"size": 3000, "sha256": SHA, "mark": "m", **told} if isinstance(told, dict) else told
+    answers = {"stat": {"ErrorCode": 0, "Body": stat}, "get": {"ErrorCode": 0, "Body": {"data": "eA=="}}}
+    monkeypatch.setattr(guest, "run", lambda given: answers[given["do"]])
+    guest.before = lambda given: len(guest.done) < 9 or pytest.fail("it goes on for ever")
+    with pytest.raises((AgentException, BadRequest), match=r"not the part|no answer|how large"):
+        offer(guest, tmp_path / "x")
+    assert guest.done == ["stat", *["get"] * gets]
+
+
+@pytest.mark.attack("agent", "a server that answers what it likes about parts of a file")
+@pytest.mark.parametrize(
+    "body",
+    [{"data": -5}, {"data": 0.1}, {"data": "eA=="}, {"data": ""}, {"data": {}}, {"data": "?"}, {}, [], "x", None, 5],
+)
+def test_what_is_not_the_part_that_was_asked_for_is_not_kept(guest: Guest, body: Any) -> None:
+    """The action ended well then, without the file."""
+    for answer in ({"FormatVersion": "2.0.0", "ErrorCode": 0, "Body": body}, body):
+        with pytest.raises(BadRequest, match=r"not the part|no answer"):
+            guest.files.keep({"part": {"keep": FILE, "offset": 0, "size": 1000}}, answer)
+    assert not list((guest.folder / "files" / "p" / "e").iterdir())
+
+
+@pytest.mark.attack("agent", "an answer that is a failure for one and none for the other")
+@pytest.mark.parametrize("version", [{"FormatVersion": "1.0.0"}, {"FormatVersion": "2.0.0", "ErrorCode": 0.0}, {}])
+def test_only_failures_have_no_part(guest: Guest, version: dict[str, Any]) -> None:
+    part = {"part": {"keep": FILE, "offset": 0, "size": 4}}
+    with pytest.raises(BadRequest, match="not the part"):
+        guest.files.keep(part, {"ErrorCode": 5, "IsException": True, "Result": [], "Body": {}, **version})
+    failure = {"FormatVersion": "2.0.0", "ErrorCode": 5, "Body": {"Message": "no"}}
+    assert guest.files.keep(part, failure) == failure
+
+
+@pytest.mark.attack("agent", "files of the kernel, which say that they are empty")
+def test_a_file_that_is_not_as_large_as_it_says_is_no_empty_file(guest: Guest) -> None:
+    with pytest.raises(AgentException, match="not as many bytes as it says"):
+        offer(guest, Path("/proc/self/status"))
+
+
+@pytest.mark.attack("agent", "a pipe where the parts of a file come: its agent waited for a reader")
+def test_a_pipe_in_the_place_of_parts_is_not_waited_for(guest: Guest, tmp_path: Path) -> None:
+    pipe = tmp_path / f".vetro-{FILE}.part"
+    os.mkfifo(pipe)
+    with pytest.raises(AgentException, match=r"No such device|somebody else's"):
+        receive(guest, b"content", tmp_path / "taken")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(AgentException, match="somebody else's"):
+        receive(guest, b"content", tmp_path / "taken")
+    os.close(reader)
+
+
+@pytest.mark.attack("quotas", "more files than there may be, of one byte each; many at once beyond what there may be")
+def test_servers_make_no_more_files_than_people(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(number: int, size: int = 1) -> None:
+        answer = {"Body": {"data": base64.b64encode(b"x" * size).decode()}}
+        guest.files.keep({"part": {"keep": f"{number:032x}", "offset": 0, "size": size}}, answer)
+
+    monkeypatch.setattr(file_parts, "MOST", 2)
+    for number in (1, 2, 2):
+        keep(number)
+    with pytest.raises(file_parts.FilesFull, match="at most 2 files"):
+        keep(3)
+    folder = guest.folder / "files" / "p" / "e"
+    assert len(list(folder.iterdir())) == 2
+    # Between looking how much there is and writing nobody else writes.
+    monkeypatch.setattr(file_parts, "MOST", 1000)
+    looking, measure = threading.Barrier(2), file_parts.bytes_in
+
+    def slowly(folder: Path) -> int:
+        found = measure(folder)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            looking.wait(0.5)
+        return found
+
+    monkeypatch.setattr(file_parts, "bytes_in", slowly)
+
+    def one(number: int) -> None:
+        with contextlib.suppress(file_parts.FilesFull):
+            keep(number, 600 << 10)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in (4, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert measure(guest.folder / "files" / "p") <= 1 << 20
+
+
 @pytest.mark.attack("effects", "a task that names a file elsewhere, or parts that are none")
 @pytest.mark.parametrize(
     "part",
     [
         {"send": "../../secret", "offset": 0, "size": 1}, {"send": FILE, "offset": -1, "size": 1}, {"offset": 0}, "x",
         {"send": FILE, "keep": FILE, "offset": 0}, {"send": FILE, "offset": 0, "size": 5 << 20},
-        {"keep": "A" * 32, "offset": 0}, {"keep": FILE, "offset": True}, {"send": FILE, "offset": 0, "size": "1"},
+        {"keep": "A" * 32, "offset": 0, "size": 1}, {"keep": FILE, "offset": 0},
+        {"keep": FILE, "offset": True}, {"send": FILE, "offset": 0, "size": "1"},
     ],
 )  # fmt: skip
 def test_only_parts_of_files_of_the_environment_are_asked_for(guest: Guest, part: Any) -> None:

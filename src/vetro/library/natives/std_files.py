@@ -6,10 +6,11 @@ with ``part``), so that neither this process nor the journal holds more than how
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from vetro.library.natives.agent import AgentLine, next_stamp
+from vetro.library.natives.agent import AgentException, AgentLine, next_stamp
 from vetro.library.natives.common import whole
 from vetro.library.natives.plans import build_plan
 from vetro.muranopl.types.native import method
@@ -18,6 +19,9 @@ from vetro.yaql.values import FDict, freeze
 
 #: Bytes of a part, and its seconds: a server that is busy reads and writes them slowly.
 PART, SECONDS = 4 << 20, 600
+#: Bytes of a file at most, whoever says that it has more.
+LARGEST = 1 << 50
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 _BODY = """\
 import json
@@ -36,7 +40,7 @@ class File:
         line, about = AgentLine(cx, whole(agent)), dict(given)
         there = _ask(cx, line, "look", about)
         if there is None or there.get("same"):
-            return bool((there or {}).get("changed"))
+            return bool(there and there.get("changed"))
         at, size = 0, int(about["size"])
         while at < size:
             part = {"send": about["file"], "offset": at, "size": min(PART, size - at)}
@@ -49,16 +53,24 @@ class File:
     def offer(cx: Any, agent: Any, path: str) -> Any:
         """Brings a file of a server to people: {file, size, sha256}. Where nothing is executed it is empty."""
         line, file = AgentLine(cx, whole(agent)), cx.session.new_id()
-        there = _ask(cx, line, "stat", {"path": path}) or {"size": 0, "sha256": "", "mark": ""}
-        at, size = 0, int(there["size"])
+        there = _ask(cx, line, "stat", {"path": path})
+        if there is None:
+            return freeze({"file": file, "size": 0, "sha256": ""})
+        at, size, sha256 = 0, there.get("size"), str(there.get("sha256"))
+        if not isinstance(size, int) or not 0 <= size <= LARGEST or not _SHA256.fullmatch(sha256):
+            raise _nonsense(f"the server does not say how large '{path}' is", there)
         while at < size:
-            given = {"path": path, "mark": there["mark"], "at": at, "most": min(PART, size - at)}
-            got = _ask(cx, line, "get", given, {"keep": file, "offset": at})
-            at += int((got or {}).get("data") or size)
-        return freeze({"file": file, "size": size, "sha256": there["sha256"]})
+            most = min(PART, size - at)
+            given = {"path": path, "mark": there.get("mark"), "at": at, "most": most}
+            _ask(cx, line, "get", given, {"keep": file, "offset": at, "size": most})
+            at += most
+        return freeze({"file": file, "size": size, "sha256": sha256})
 
 
-def _ask(cx: Any, line: AgentLine, do: str, given: Mapping[str, Any], part: Mapping[str, Any] | None = None) -> Any:
+def _ask(
+    cx: Any, line: AgentLine, do: str, given: Mapping[str, Any], part: Mapping[str, Any] | None = None
+) -> Mapping[str, Any] | None:
+    """What the program answers; None where nothing is executed. Raises `AgentException` for what is no answer of it."""
     name = given["path"].rpartition("/")[2]
     title = {"look": f"File {name}", "stat": f"Read {name}"}.get(do, f"Part of {name}")
     template = FDict({
@@ -70,7 +82,14 @@ def _ask(cx: Any, line: AgentLine, do: str, given: Mapping[str, Any], part: Mapp
             "captureStdout": True, "captureStderr": True, "verifyExitcode": True}}},
     })  # fmt: skip
     package = cx.resolve("io.vetro.std.File").package
-    return line.call(build_plan(template, package, cx.session.new_id, next_stamp(cx)), SECONDS, part)
+    answer = line.call(build_plan(template, package, cx.session.new_id, next_stamp(cx)), SECONDS, part)
+    if answer is not None and not isinstance(answer, Mapping):
+        raise _nonsense(f"what the server answered about '{given['path']}' is no answer", answer)
+    return answer
+
+
+def _nonsense(text: str, answer: Any) -> AgentException:
+    return AgentException(text, {"message": text, "details": answer})
 
 
 __all__ = ["File"]

@@ -43,10 +43,15 @@ def opened(path, flags):
     return file
 
 
-def digest(file):
-    found = hashlib.sha256()
-    while data := file.read(_STEP):
+def digest(file, path):
+    found, left = hashlib.sha256(), os.fstat(file.fileno()).st_size
+    while data := file.read(min(_STEP, left + 1)):
+        left -= len(data)
+        if left < 0:  # it grows, or is one of the kernel's, which say that they are empty
+            break
         found.update(data)
+    if left:
+        raise Failed(f"'{path}' has not as many bytes as it says, or changes while it is read")
     return found.hexdigest()
 
 
@@ -76,7 +81,7 @@ def look(given):
     try:
         with opened(place_of(given), os.O_RDONLY) as there:
             now = os.fstat(there.fileno())
-            if now.st_size != given["size"] or digest(there) != given["sha256"]:
+            if now.st_size != given["size"] or digest(there, given["path"]) != given["sha256"]:
                 return {"same": False}
             (uid, gid), mode = owner_of(given), int(given["mode"], 8)
             same = (now.st_uid, now.st_gid, stat.S_IMODE(now.st_mode)) == (uid, gid, mode)
@@ -94,8 +99,11 @@ def forget(folder):
     """Removes parts of files that came no further a day ago."""
     for one in os.scandir(folder):
         ours = re.fullmatch(r"\.vetro-[0-9a-f]{32}\.part", one.name) and not one.is_dir(follow_symlinks=False)
-        if ours and time.time() - one.stat(follow_symlinks=False).st_mtime > _KEPT:
-            os.unlink(one.path)
+        try:
+            if ours and time.time() - one.stat(follow_symlinks=False).st_mtime > _KEPT:
+                os.unlink(one.path)
+        except FileNotFoundError:
+            pass  # somebody else was faster
 
 
 def put(given):
@@ -107,7 +115,7 @@ def put(given):
     left = given["size"] - given["at"]
     if left > room.f_bavail * room.f_frsize:
         raise Failed(f"there is no room for '{given['path']}': {left} bytes are to come")
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as out:
         now = os.fstat(out.fileno())
         if (now.st_uid, now.st_nlink) != (os.geteuid(), 1) or not stat.S_ISREG(now.st_mode):
@@ -131,7 +139,7 @@ def finish(given):
             return {}
         raise Failed(f"the parts of '{path}' are gone: send the file again") from None
     with file:
-        if os.fstat(file.fileno()).st_size != given["size"] or digest(file) != given["sha256"]:
+        if os.fstat(file.fileno()).st_size != given["size"] or digest(file, path) != given["sha256"]:
             os.unlink(new)
             raise Failed(f"what came for '{path}' is not the file that was sent")
         os.fchown(file.fileno(), uid, gid)
@@ -144,14 +152,15 @@ def finish(given):
 
 def stat_of(given):
     with _readable(given) as there:
-        return {"mark": mark(there), "size": os.fstat(there.fileno()).st_size, "sha256": digest(there)}
+        return {"mark": mark(there), "size": os.fstat(there.fileno()).st_size, "sha256": digest(there, given["path"])}
 
 
 def get(given):
     with _readable(given) as there:
-        if mark(there) != given["mark"]:
+        data = os.pread(there.fileno(), given["most"], given["at"])
+        if mark(there) != given["mark"] or len(data) != given["most"]:
             raise Failed(f"'{given['path']}' changed while it was read")
-        return {"data": base64.b64encode(os.pread(there.fileno(), given["most"], given["at"])).decode("ascii")}
+        return {"data": base64.b64encode(data).decode("ascii")}
 
 
 def _readable(given):
