@@ -44,6 +44,20 @@ Properties:
   server:
     Contract: $.class("io.murano.resources.LinuxInstance").notNull()
 """,
+    "Named": """
+Extends: std:Application
+Meta:
+  - io.vetro.forms.Preset:
+      name: one
+      values:
+        part: {'?': {type: t.Part, id: 11111111111111111111111111111111, name: mine}, size: 4}
+        parts: [{'?': {type: t.Part, id: '22222222222222222222222222222222'}, size: 5}]
+Properties:
+  part:
+    Contract: $.class(Part).notNull()
+  parts:
+    Contract: [$.class(Part).notNull()]
+""",
     "Part": """
 Properties:
   size:
@@ -162,6 +176,18 @@ def test_presets_are_what_a_new_application_begins_with(world: World) -> None:
     with pytest.raises(AskFailed) as caught:
         world.ask("suggest", on_class={"name": "t.Main"}, args={"preset": "small"})
     assert "--preset" in str(caught.value.hint)
+
+
+@pytest.mark.attack("language", "a preset that gives the objects it makes ids of its own")
+def test_objects_of_presets_have_ids_of_their_own(world: World) -> None:
+    """Two applications of one preset had parts with the same id, or with a number for one."""
+    ids = []
+    for seed in "ab":
+        made = world.ask("suggest", on_class={"name": "t.Named"}, args={"answers": {}, "application": seed}, seed=seed)
+        part, (other,) = made["object"]["part"], made["object"]["parts"]
+        assert (part["size"], other["size"], part["?"].get("name")) == (4, 5, None)
+        ids += [part["?"]["id"], other["?"]["id"]]
+    assert len({*ids}) == 4 and all(isinstance(id, str) and id[:2] not in ("11", "22") for id in ids), ids
 
 
 def test_wrong_questions_are_refused(world: World) -> None:

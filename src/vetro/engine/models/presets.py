@@ -35,7 +35,9 @@ def preset_of(session: Any, type_: Any, name: str | None, existing: Mapping[str,
         return "", {}
     fields = schema.get("properties", {})
     values = {
-        key: value for key, value in chosen["values"].items() if not fields.get(key, {"secret": True}).get("secret")
+        key: _anonymous(value)
+        for key, value in chosen["values"].items()
+        if not fields.get(key, {"secret": True}).get("secret")
     }
     if existing is not None:
         values = {key: value for key, value in values.items() if fields[key].get("usage") != "Const"}
@@ -65,6 +67,17 @@ def unanswered(values: Any, answers: Any, path: str = "") -> Iterator[str]:
             yield from unanswered(value, None, f"{path}[{index}]")
     elif isinstance(values, str):
         yield path
+
+
+def _anonymous(value: Any) -> Any:
+    """A value of a preset without ids and names of objects: each that is made of it is one of its own, as in forms."""
+    if isinstance(value, list):
+        return [_anonymous(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    made = {name: _anonymous(one) for name, one in value.items() if name != "?"}
+    kind = header_of(value)
+    return made if kind is None or "type" not in kind else {"?": {"type": kind["type"]}, **made}
 
 
 def _first(found: Mapping[str, Any]) -> Any:
