@@ -10,10 +10,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vetro.visible import visible
+
 _CLASS: Final = "io.murano.File"
 _STORED_CLASS: Final = "io.vetro.std.StoredFile"
 _CONTENT: Final = "base64Content"
 _BYTES: Final = "application/octet-stream"
+#: Of a name: file systems take 255, and drafts of it are called a little longer.
+_NAME_BYTES: Final = 200
 _STORED = re.compile(r"[0-9a-f]{32}")
 _TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*/[A-Za-z0-9][A-Za-z0-9.+-]*")
 
@@ -40,8 +44,10 @@ def file_in(value: Any) -> tuple[str, str, bytes] | None:
 
 
 def _name(value: Mapping[str, Any]) -> str:
-    name = re.sub(r"[\x00-\x1f\x7f/\\]", "_", str(value.get("filename") or "")).strip(". ")[:200]
-    return name or "result"
+    """A name that any file system takes, without what a person could not see: a name may say that it is another one."""
+    name = visible(str(value.get("filename") or ""), lambda char: "_")
+    name = re.sub(r"[\x00-\x1f\x7f/\\\ud800-\udfff]", "_", name).strip(". ")
+    return name.encode()[:_NAME_BYTES].decode(errors="ignore").rstrip(". ") or "result"
 
 
 def _kind(value: Mapping[str, Any]) -> str:

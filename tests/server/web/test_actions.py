@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.http import content_disposition_header
 
 from tests.server.web.pagekit import followed, opened
 from vetro.model.files import file_in, stored_object
@@ -126,4 +127,15 @@ def test_files_are_downloaded_and_harmless() -> None:
     assert file_in(held) == ("result", "text/html", b"abc")
     assert file_in({**held, "mimeType": "text/html\r\nX: y"}) == ("result", "application/octet-stream", b"abc")
     assert file_in({"base64Content": 3}) is None and file_in("x") is None
+    # Half of a surrogate pair, marks that turn the direction, and names that no file system takes.
+    hostile = {
+        "a\ud800": "a_",
+        "a\u202egpj.exe": "a_gpj.exe",
+        "a\x9b2J": "a_2J",
+        "\u00e4" * 255: "\u00e4" * 100,
+        "..": "result",
+    }
+    for name, shown in hostile.items():
+        assert file_in({**held, "filename": name}) == (shown, "text/html", b"abc")
+        assert content_disposition_header(True, shown)
     assert (shape_of(held).kind, shape_of(held).size) == ("file", 3)
