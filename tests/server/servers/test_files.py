@@ -12,6 +12,7 @@ import pytest
 
 from vetro.clouds.interface import Owner
 from vetro.server import setup
+from vetro.server.audit.models import AuditRecord
 from vetro.server.config.file_folders import folder_of, host_setting
 from vetro.server.requests.streams import open_streams
 from vetro.server.servers import files
@@ -64,6 +65,11 @@ def test_parts_come_one_after_the_other_and_go_out_as_one(ann: Any, bob: Any, en
     assert place.stat().st_mode & 0o777 == 0o700
     assert ann.request("DELETE", f"/v2/environments/{environment}/files").status_code == 204
     assert ann.get(f"/v2/environments/{environment}/files/{file}").status_code == 404
+    # Who brought them and who removed them is in the audit.
+    found = AuditRecord.objects.filter(action__startswith="environment.file").order_by("id")
+    assert [(one.action, one.target_id, one.details) for one in found] == [
+        ("environment.file.begin", environment, {"file": file}), ("environment.file.remove", environment, {}),
+    ]  # fmt: skip
 
 
 def test_what_is_no_part_is_refused(ann: Any, environment: str) -> None:

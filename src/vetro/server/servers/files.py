@@ -19,6 +19,7 @@ from typing import IO, cast
 from vetro import file_lock
 from vetro.diagnostics import Text
 from vetro.engine.host.file_parts import LARGEST_PART, LOCK, MOST, bytes_in
+from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
 from vetro.server.config.file_folders import folder_of, most_of, remove_folder, root_of
@@ -34,7 +35,8 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 def begin(caller: Caller, environment_id: str) -> str:
     """What a new, empty file is called. Raises `NotFound`, `TooMany`."""
-    folder = _folder_of(caller, environment_id)
+    row = _row_of(caller, environment_id)
+    folder = folder_of(config(), row.project_id, row.id)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with file_lock.exclusive(folder.parent / LOCK):
         folder.mkdir(mode=0o700, exist_ok=True)  # it may have been removed meanwhile
@@ -45,6 +47,7 @@ def begin(caller: Caller, environment_id: str) -> str:
             raise TooMany(Text("an environment has at most {most} files at once", most=MOST), details=retry)
         id = secrets.token_hex(16)
         os.close(os.open(folder / id, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    record(caller, "environment.file.begin", row.id, row.name, file=id)
     return id
 
 
@@ -85,7 +88,9 @@ def open_file(caller: Caller, environment_id: str, id: str) -> IO[bytes]:
 
 def remove_all(caller: Caller, environment_id: str) -> None:
     """Removes all files of an environment. Raises `NotFound`."""
-    remove_folder(_folder_of(caller, environment_id))
+    row = _row_of(caller, environment_id)
+    record(caller, "environment.file.remove", row.id, row.name)
+    remove_folder(folder_of(config(), row.project_id, row.id))
 
 
 def sweep(settings: Config) -> int:
@@ -139,5 +144,9 @@ def _path_of(caller: Caller, environment_id: str, id: str) -> Path:
 
 
 def _folder_of(caller: Caller, environment_id: str) -> Path:
-    row = Environment.objects.only("project_id").get(id=lookup.environment(caller, environment_id))
+    row = _row_of(caller, environment_id)
     return folder_of(config(), row.project_id, row.id)
+
+
+def _row_of(caller: Caller, environment_id: str) -> Environment:
+    return Environment.objects.only("project_id", "name").get(id=lookup.environment(caller, environment_id))
