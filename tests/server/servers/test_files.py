@@ -107,8 +107,10 @@ def test_a_project_has_so_much_room(ann: Any, eve: Any, environment: str, monkey
     theirs = str(eve.post("/v2/environments", {"name": "e"}).json()["id"])
     assert put(eve, theirs, begun(eve, theirs), b"x" * (700 << 10), 0).status_code == 200
     monkeypatch.setattr(files, "MOST", 2)
-    begun(ann, environment)
-    assert ann.post(f"/v2/environments/{environment}/files").status_code == 429
+    # All are looked at with each part: 1000 in each of 100 environments took 1.2 s, in which others of it waited.
+    for one in (environment, other):
+        assert ann.post(f"/v2/environments/{one}/files").status_code == 429
+    begun(eve, theirs)
 
 
 def test_files_go_when_they_are_a_day_old(ann: Any, environment: str) -> None:

@@ -22,7 +22,7 @@ from vetro.muranopl.runtime.effects import EffectError
 
 #: Bytes of a part at most: its answer has to fit into a message of an agent.
 LARGEST_PART: Final = 4 << 20
-#: Files that an environment has at once: each takes room, however small it is.
+#: Files that a project has at once: each takes room, however small it is, and all are looked at with each part.
 MOST: Final = 1000
 #: Beside the folders of environments, in that of their project: whoever adds to a file holds it.
 LOCK: Final = "lock"
@@ -113,8 +113,8 @@ class FileParts:
                 path.unlink(missing_ok=True)
                 text = f"the files of a project may have {self.most >> 20} MiB together: this one is too large"
                 raise FilesFull(text)
-            if not there and len(os.listdir(path.parent)) >= MOST:
-                raise FilesFull(f"an environment has at most {MOST} files at once")
+            if not there and files_in(project) >= MOST:
+                raise FilesFull(f"a project has at most {MOST} files at once")
             if offset > now:
                 raise BadRequest("parts of a file come one after the other")
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -135,6 +135,11 @@ def bytes_in(folder: Path) -> int:
         except FileNotFoundError:
             pass  # it has just gone
     return count
+
+
+def files_in(folder: Path) -> int:
+    """How many there are."""
+    return sum(1 for _ in folder.glob("*/*"))
 
 
 def _no_link(path: str, flags: int) -> int:

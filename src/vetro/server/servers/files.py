@@ -18,7 +18,7 @@ from typing import IO, cast
 
 from vetro import file_lock
 from vetro.diagnostics import Text
-from vetro.engine.host.file_parts import LARGEST_PART, LOCK, MOST, bytes_in
+from vetro.engine.host.file_parts import LARGEST_PART, LOCK, MOST, bytes_in, files_in
 from vetro.server.audit.record import record
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
@@ -42,9 +42,9 @@ def begin(caller: Caller, environment_id: str) -> str:
         folder.mkdir(mode=0o700, exist_ok=True)  # it may have been removed meanwhile
         for other in _folders_in(folder.parent):  # on a machine of one's own nobody else does
             _drop_old(other, config())
-        if sum(1 for _ in folder.iterdir()) >= MOST:
+        if files_in(folder.parent) >= MOST:
             retry = {"retry_after": 60}
-            raise TooMany(Text("an environment has at most {most} files at once", most=MOST), details=retry)
+            raise TooMany(Text("a project has at most {most} files at once", most=MOST), details=retry)
         id = secrets.token_hex(16)
         os.close(os.open(folder / id, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     record(caller, "environment.file.begin", row.id, row.name, file=id)
