@@ -6,10 +6,10 @@ loaded in a task process and maps what that says with `contracts.problems_of`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import jsonschema_rs
 
@@ -24,6 +24,7 @@ from vetro.forms.removal import removed_by, still_used
 from vetro.forms.validation import evaluate, evaluate_form
 from vetro.forms.values import deeper_than
 from vetro.forms.vocabulary import checks_of
+from vetro.model.files import STORED_CLASS
 from vetro.model.header import id_of, type_of
 from vetro.model.paths import ABSENT, is_list, pointer
 from vetro.model.secrets import is_mark, kept
@@ -34,6 +35,8 @@ _BACKTRACKS: Final = 100_000
 #: Lists and mappings in each other that answers may have.
 LEVELS: Final = 200
 _TOO_DEEP: Final = flaw("", Text("The answers are nested in more than {levels} levels.", levels=LEVELS), "too_deep")
+#: What is wrong with an object of `STORED_CLASS`; None where nothing is.
+FileCheck: TypeAlias = Callable[[Mapping[str, Any]], Text | None]
 
 
 class Validator:
@@ -71,12 +74,14 @@ def validator_of(described: DescribedClass) -> Validator:
 class Checker:
     """Checks answers for objects of one environment.
 
-    ``objects``: the environment as stored, so that references reach everywhere.
+    ``objects``: the environment as stored, so that references reach everywhere. ``lacks``: what is wrong with a file
+    that somebody gave, beyond what its class says.
     """
 
-    def __init__(self, describer: Describer, objects: Objects) -> None:
+    def __init__(self, describer: Describer, objects: Objects, lacks: FileCheck | None = None) -> None:
         self._describer = describer
         self._objects = objects
+        self._lacks = lacks
 
     def problems(
         self, described: DescribedClass, answers: Mapping[str, Any], stored: Mapping[str, Any] | None = None
@@ -87,7 +92,7 @@ class Checker:
         """
         if deeper_than(answers, LEVELS):
             return [_TOO_DEEP]
-        run = _Run(self._describer, self._objects, answers, stored)
+        run = _Run(self._describer, self._objects, answers, stored, self._lacks)
         found = [*run.check(described, answers, stored), *run.contexts.problems()]
         return [*found, *still_used(run.removed, self._objects, stored)]
 
@@ -104,7 +109,7 @@ class Checker:
         """The same for the arguments of a method."""
         if deeper_than(answers, LEVELS):
             return [_TOO_DEEP]
-        run = _Run(self._describer, self._objects, answers, None)
+        run = _Run(self._describer, self._objects, answers, None, self._lacks)
         found = Validator(form).problems(answers)
         for page in form.pages:
             for field in all_fields(page.sections):
@@ -121,8 +126,10 @@ class _Run:
         objects: Objects,
         answers: Mapping[str, Any],
         stored: Mapping[str, Any] | None,
+        lacks: FileCheck | None,
     ) -> None:
         self.describer = describer
+        self.lacks = lacks
         self.objects = objects
         self.before = by_id(stored)
         self.defined = Objects(answers, describer)
@@ -247,6 +254,9 @@ class _Run:
                 "wrong_class",
                 own or id,
             )
+            return
+        if self.lacks is not None and described.is_a(STORED_CLASS) and (wrong := self.lacks(value)) is not None:
+            yield flaw(path, wrong, "file", own or id)
             return
         if own is not None and stored is None and own in self.objects.by_id:
             yield flaw(path, Text("The id {own} belongs to another object.", own=own), "duplicate_id", own)

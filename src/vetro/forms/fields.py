@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from vetro.forms.keywords import Schema, flat
-from vetro.forms.model import Choice, Field, Kind, Picker, Section
+from vetro.forms.model import FILE, Choice, Field, Kind, Picker, Section
 from vetro.forms.values import json_type
 from vetro.forms.vocabulary import patterns_of
+from vetro.model.files import STORED_CLASS
 from vetro.model.paths import is_list
 from vetro.model.titles import title_of
 
@@ -93,6 +94,8 @@ def _kind(facts: Mapping[str, Any], types: Sequence[str]) -> Kind:
 
 
 def _widget(facts: Mapping[str, Any], kind: Kind, secret: bool) -> str:
+    if kind == "reference" and facts["muranoType"] == STORED_CLASS and facts.get("owned") is not False:
+        return FILE
     widget = str(facts.get("widget") or "")
     return widget or ("password" if secret and kind == "string" else "")
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from vetro.data_classes import dataclass
 from vetro.diagnostics import ERROR, Diagnostic
 
 #: Members that hold answers: an empty list, text or mapping is one.
 _DATA = frozenset({"initial", "value", "values"})
+#: The widget of a ``reference`` whose objects are files that the service keeps (`vetro.model.files.STORED_CLASS`).
+FILE: Final = "file"
 #: What kind of value a field holds. ``choice`` is a value of `Field.choices` of any type; ``reference`` is an object
-#: picker (`Field.picker`); ``json`` is any JSON value, for contracts that allow everything.
+#: picker (`Field.picker`), or, with the widget `FILE`, a file that people give; ``json`` is any JSON value, for
+#: contracts that allow everything.
 Kind = Literal[
     "string", "text", "integer", "number", "boolean", "choice", "list", "tuple", "map", "object", "reference", "json"
 ]

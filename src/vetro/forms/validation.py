@@ -15,6 +15,7 @@ from vetro.forms.keywords import CODES, Schema
 from vetro.forms.model import flaw
 from vetro.forms.regexes import found
 from vetro.forms.values import contains, json_type
+from vetro.model.files import STORED_CLASS
 from vetro.model.paths import ABSENT, pointer
 from vetro.model.secrets import is_mark
 
@@ -40,6 +41,7 @@ _NOTHING_THERE: Final = {
     "object": Text("Add at least one entry."),
     "choice": Text("Choose one."),
     "reference": Text("Choose one, or make a new one."),
+    "file": Text("Choose a file."),
 }
 #: JSON type -> what there is one of, and several.
 _UNITS: Final = {
@@ -177,13 +179,14 @@ def _entries(schema: Schema, values: Mapping[str, Any], path: str) -> Iterator[D
 
 
 def wanted(schema: Schema | bool) -> str:
-    """What a schema wants, for what is said where nothing is: ``choice``, ``reference``, or a JSON type."""
+    """What a schema wants, for what is said where nothing is: ``choice``, ``reference``, ``file``, or a JSON
+    type."""
     if isinstance(schema, bool):
         return "string"
     if "enum" in schema:
         return "choice"
     if "muranoType" in schema:
-        return "reference"
+        return "file" if schema["muranoType"] == STORED_CLASS else "reference"
     return next((kind for kind in _types(schema) if kind in _NOTHING_THERE), "string")
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from vetro.visible import visible
 
 _CLASS: Final = "io.murano.File"
-_STORED_CLASS: Final = "io.vetro.std.StoredFile"
+#: A file of any size, which the service keeps.
+STORED_CLASS: Final = "io.vetro.std.StoredFile"
 _CONTENT: Final = "base64Content"
 _BYTES: Final = "application/octet-stream"
 #: Of a name: file systems take 255, and drafts of it are called a little longer.
@@ -69,7 +70,7 @@ def stored_in(value: Any) -> tuple[str, str, str, int] | None:
 def stored_object(name: str, file: str, size: int, sha256: str) -> dict[str, Any]:
     """Such a file as the model of an object."""
     return {
-        "?": {"type": _STORED_CLASS},
+        "?": {"type": STORED_CLASS},
         "file": file,
         "filename": name or "file",
         "mimeType": mimetypes.guess_type(name)[0] or _BYTES,

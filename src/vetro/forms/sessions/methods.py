@@ -8,6 +8,7 @@ from typing import Any
 from vetro.diagnostics import Diagnostic
 from vetro.forms.answers import Merger
 from vetro.forms.catalog import Describer
+from vetro.forms.check import FileCheck
 from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.generated import method_form
 from vetro.forms.keywords import Schema
@@ -32,8 +33,11 @@ class MethodFormSession(SinglePage):
         new_id: Callable[[], str],
         limit: int = 100,
         cloud: CloudChoices | None = None,
+        lacks: FileCheck | None = None,
     ) -> None:
-        super().__init__(describer, objects, new_id=new_id, deployed=lambda id: False, limit=limit, cloud=cloud)
+        super().__init__(
+            describer, objects, new_id=new_id, deployed=lambda id: False, limit=limit, cloud=cloud, lacks=lacks
+        )
         self._empty = method_form(schema)
 
     def begin(self) -> Work:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from vetro.diagnostics import Diagnostic, Text, decode_messages, encode_messages
 from vetro.forms.catalog import Describer
-from vetro.forms.check import LEVELS, Checker
+from vetro.forms.check import LEVELS, Checker, FileCheck
 from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.fill import Filler
 from vetro.forms.model import Choice, Form, Picker, flaw, flaw_json
@@ -18,7 +18,8 @@ from vetro.forms.values import deeper_than
 
 
 class SinglePage(FormSession):
-    """``objects``: those that references can name; ``cloud``: what there is to choose of a cloud.
+    """``objects``: those that references can name; ``cloud``: what there is to choose of a cloud; ``lacks``: what
+    is wrong with a file that was given.
 
     Besides what its own form session keeps, the work has ``found``: problems of the last answers, and ``ready``:
     whether they are acceptable.
@@ -33,12 +34,13 @@ class SinglePage(FormSession):
         deployed: Callable[[str], bool],
         limit: int,
         cloud: CloudChoices | None = None,
+        lacks: FileCheck | None = None,
     ) -> None:
         self._describer = describer
         self._objects = objects
         self._new_id = new_id
         self._filler = Filler(describer, objects, deployed=deployed, limit=limit, cloud=cloud)
-        self._checker = Checker(describer, objects)
+        self._checker = Checker(describer, objects, lacks)
 
     @abstractmethod
     def _filled(self, work: Work) -> Form:

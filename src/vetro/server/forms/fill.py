@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from vetro.diagnostics import Text
@@ -22,7 +23,7 @@ from vetro.model.header import parse_type_text
 from vetro.server.catalog.models import Package
 from vetro.server.catalog.package_texts import texts_of_package
 from vetro.server.errors import Invalid
-from vetro.server.forms import missing_packages, process_cache
+from vetro.server.forms import given_files, missing_packages, process_cache
 from vetro.server.forms.subjects import method_schema
 from vetro.server.forms.target import FormTarget
 from vetro.server.forms.views import Subject
@@ -39,7 +40,13 @@ def form_session_of(
     if source == "method":
         schema = method_schema(place, subject)
         return MethodFormSession(
-            place.describer, schema, place.objects, new_id=new_id, limit=limit, cloud=place.cloud_choices
+            place.describer,
+            schema,
+            place.objects,
+            new_id=new_id,
+            limit=limit,
+            cloud=place.cloud_choices,
+            lacks=partial(given_files.lacks, place),
         )
     if source == "class":
         return ClassFormSession(

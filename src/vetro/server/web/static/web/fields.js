@@ -1,5 +1,6 @@
 // Fields of forms: checks before anything is sent, drawers for objects in objects, searching choices, showing secrets.
 // Everything here makes a form nicer; the server checks all of it again, and reading needs none of it.
+import { awakenFiles, useFiles, waitsForFiles, wrongFile } from "./files.js";
 import { evaluate, typesOf } from "./schema.js";
 
 const form = document.getElementById("form");
@@ -38,6 +39,7 @@ function problemOf(schema, text) {
 function wrong(input) {
   const data = input.dataset;
   if (input.disabled || input.readOnly || input.type === "checkbox") return "";
+  if (data.vUpload !== undefined) return wrongFile(input);
   const text = input.value;
   const schema = JSON.parse(data.vSchema ?? "{}");
   if (data.vKey !== undefined) {
@@ -136,6 +138,7 @@ function show(input, visible) {
 /** Puts into use what only scripts can do. */
 function awaken(root) {
   for (const element of root.querySelectorAll("[data-v-open][hidden], [data-v-reveal][hidden], [data-v-generate][hidden], vetro-search[hidden]")) element.hidden = false;
+  awakenFiles(root);
 }
 
 const input_of = (place) => place.matches("input, select, textarea") ? place : place.querySelector("[id$='-i'], button") ?? place;
@@ -223,13 +226,14 @@ class Search extends HTMLElement {
 if (form) {
   customElements.define("vetro-search", Search);
   form.noValidate = true;
+  useFiles(form, TEXTS, say);
   awaken(form);
   document.addEventListener("htmx:afterSwap", (event) => awaken(event.target));
   form.addEventListener("close", (event) => event.target.localName === "dialog" && missing(event.target), true);
   // Old browsers' bubbles cannot reach inputs in closed drawers: we say it ourselves.
   form.addEventListener("submit", (event) => {
     const what = event.submitter?.value ?? "next";
-    if (what === "next" && !check()) {
+    if ((what !== "leave" && waitsForFiles(event.submitter)) || (what === "next" && !check())) {
       event.preventDefault();
       event.stopImmediatePropagation();
     }

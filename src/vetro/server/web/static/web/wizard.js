@@ -13,9 +13,11 @@ const notices = document.getElementById("notices");
 
 const marks = () => Object.fromEntries([...form.querySelectorAll("[data-mark]")].map((e) => [e.id, e.dataset.mark]));
 const value = (input) => (input.type === "checkbox" ? input.checked : input.value);
+//: What a person enters: also a file, which a script puts into a hidden input.
+const typed = (input) => input.type !== "hidden" || input.dataset.vGiven !== undefined;
 //: Boxes of one list have one name.
 const key = (input) => input.name + input.type + (input.type === "checkbox" ? input.value : "");
-const values = () => new Map([...form.elements].filter((e) => e.name && e.type !== "hidden" && e.localName !== "button").map((e) => [key(e), value(e)]));
+const values = () => new Map([...form.elements].filter((e) => e.name && typed(e) && e.localName !== "button").map((e) => [key(e), value(e)]));
 const path = (input) => "/" + input.name.slice(input.name.indexOf(".") + 1);
 
 function matters(input) {
@@ -92,11 +94,11 @@ function apply(parts, before) {
   for (const [id, html] of Object.entries(parts)) {
     const old = document.getElementById(id);
     if (!old) continue;
-    const typed = new Map([...old.querySelectorAll("input, select, textarea")].filter((e) => e.name && e.type !== "hidden" && before.get(key(e)) !== value(e)).map((e) => [key(e), value(e)]));
+    const entered = new Map([...old.querySelectorAll("input, select, textarea")].filter((e) => e.name && typed(e) && before.get(key(e)) !== value(e)).map((e) => [key(e), value(e)]));
     old.outerHTML = html;
     const fresh = document.getElementById(id);
     for (const input of fresh.querySelectorAll("input, select, textarea")) {
-      const was = typed.get(key(input));
+      const was = entered.get(key(input));
       if (was === undefined) continue;
       if (input.type === "checkbox") input.checked = was;
       else input.value = was;

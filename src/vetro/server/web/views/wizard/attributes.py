@@ -11,7 +11,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from vetro.forms.entry import html_attributes
-from vetro.forms.model import Field
+from vetro.forms.model import FILE, Field
 from vetro.forms.vocabulary import checks_of
 from vetro.server.language import translated
 
@@ -36,6 +36,9 @@ def attributes_of(item: Field, id: str) -> SafeString:
     }
     made.pop("data-server-checks", None)
     made |= html_attributes(item)
+    if item.kind == "reference" and item.widget == FILE:
+        # Without scripts nobody can give one, and nothing would say why the form is not sent.
+        made["data-required"] = made.pop("required", "no")
     if item.secret:
         made["autocomplete"] = "new-password"
         if item.answered and item.value is not None:

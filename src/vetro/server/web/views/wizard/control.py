@@ -64,6 +64,10 @@ class Control:
     #: Whether a password can be made for it.
     made_up: bool = False
     class_name: str = ""
+    #: Of a file: where its parts go to, empty where none can be given; bytes at most; (name, bytes) of what is there.
+    upload: str = ""
+    most: int = 0
+    given: tuple[str, int] | None = None
     #: Of an object that is folded: what in it has to be filled in still.
     missing: Sequence[str] = ()
     mark: str = ""
@@ -132,12 +136,14 @@ def top(groups: Iterable[Group]) -> Iterator[Control]:
 
 
 def told_problems(problems: Sequence[Diagnostic], known: Mapping[str, Control]) -> list[tuple[Diagnostic, str, str]]:
-    """(problem, id of its field, what people call that); empty for what belongs to none of the ``known`` controls."""
+    """(problem, id of the nearest field, what people call that); empty for what belongs to none of the ``known``
+    controls."""
     made = []
     for problem in problems:
         steps = problem.place.split("/")[1:]
-        around = [known.get("/" + "/".join(steps[:n])) for n in range(1, len(steps) + 1)]
-        names = [translated(control.field.label) for control in around if control is not None and control.field.label]
+        above = (known.get("/" + "/".join(steps[:n])) for n in range(1, len(steps) + 1))
+        around = [control for control in above if control is not None]
+        names = [translated(control.field.label) for control in around if control.field.label]
         target = around[-1] if around else None
         made.append((problem, target.id if target is not None and target.shown else "", " / ".join(names)))
     return made

@@ -16,8 +16,9 @@ from django.utils.translation import gettext as _
 
 from vetro.forms import entry
 from vetro.forms.fill import ENTRIES as ENTRIES_SECTION
-from vetro.forms.model import Choice, Field, Page, Picker, Section, ranked
+from vetro.forms.model import FILE, Choice, Field, Page, Picker, Section, ranked
 from vetro.forms.password_generator import can_be_made
+from vetro.model.files import stored_in
 from vetro.model.header import header_of, label_of, label_of_type
 from vetro.model.paths import pointer
 from vetro.server.language import translated
@@ -31,9 +32,10 @@ from vetro.server.web.views.wizard.names import ENTRIES, GONE, HEADER, ITEMS, KE
 SEARCHED = 30
 
 
-def groups_of(page: Page, *, plain: bool, below: str = "") -> list[Group]:
-    """The controls of a page. ``plain``: of a definition. ``below``: the pointer of its answers within all of them."""
-    return _Maker(plain).groups(page.sections, below, below)
+def groups_of(page: Page, *, plain: bool, below: str = "", uploads: tuple[str, int] = ("", 0)) -> list[Group]:
+    """The controls of a page. ``plain``: of a definition. ``below``: the pointer of its answers within all of them.
+    ``uploads``: where files go to, and their bytes at most."""
+    return _Maker(plain, uploads).groups(page.sections, below, below)
 
 
 def builder_groups(page: Page) -> list[Group]:
@@ -42,8 +44,9 @@ def builder_groups(page: Page) -> list[Group]:
 
 
 class _Maker:
-    def __init__(self, plain: bool) -> None:
+    def __init__(self, plain: bool, uploads: tuple[str, int] = ("", 0)) -> None:
         self._plain = plain
+        self._uploads = uploads
 
     def groups(self, sections: Sequence[Section], path: str, place: str) -> list[Group]:
         made = []
@@ -136,6 +139,9 @@ class _Maker:
         picker, value = made.field.picker, _value(made.field) or None
         assert picker is not None
         made.template = "reference"
+        if made.field.widget == FILE and not self._plain:
+            self._file(made, value)
+            return
         if self._plain:
             listed = [Option(str(c.value or ""), c.label, c.value == value, c.disabled) for c in picker.existing]
             if value and not any(option.selected for option in listed):
@@ -155,6 +161,17 @@ class _Maker:
         )
         counts = (("existing", picker.more_existing, picker.existing), ("types", picker.more_types, picker.types))
         made.search = " ".join(what for what, more, there in counts if more or len(there) > SEARCHED)
+
+    def _file(self, made: Control, value: Any) -> None:
+        """A file of any size: a script sends it before the form is sent, which then holds what the service calls it."""
+        made.template = "file"
+        made.upload, made.most = self._uploads
+        made.single = bool(made.upload)
+        made.text = _as_json(value) if isinstance(value, Mapping) else ""
+        stored = stored_in(value)
+        made.given = None if stored is None else (stored[0], stored[3])
+        inner = [problem for section in made.field.sections for part in section.fields for problem in part.problems]
+        made.field = replace(made.field, problems=(*made.field.problems, *inner))
 
     # -- several -------------------------------------------------------------------------------------------------------
 

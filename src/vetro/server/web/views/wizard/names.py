@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from vetro.forms.model import Field
+from vetro.forms.model import FILE, Field
 
 #: Letters of kinds of values; see `input`.
 LETTERS: Final = {
@@ -30,7 +30,8 @@ def name_of(field: Field, place: str, *, plain: bool) -> str:
     """The name of the input of a field at ``place``. ``plain``: the form reads texts by itself."""
     if plain:
         return f"{'b' if field.kind == 'boolean' else TEXT}.{place}"
-    return f"{LETTERS[field.kind]}{'?' if field.nullable else ''}{'!' if field.required else ''}.{place}"
+    letter = "j" if field.kind == "reference" and field.widget == FILE else LETTERS[field.kind]
+    return f"{letter}{'?' if field.nullable else ''}{'!' if field.required else ''}.{place}"
 
 
 def element_id(path: str) -> str:

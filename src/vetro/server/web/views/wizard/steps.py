@@ -18,9 +18,11 @@ from django.utils.translation import gettext as _
 
 from vetro.forms.sessions import FormFailed
 from vetro.server.caller import Caller
+from vetro.server.config.file_folders import most_of
 from vetro.server.errors import Invalid
 from vetro.server.forms import form_session, media
 from vetro.server.forms.views import FormView
+from vetro.server.setup import config
 from vetro.server.web.page import go, is_htmx, page, render
 from vetro.server.web.views.wizard import begin, ended_forms, last_step, origins, presets
 from vetro.server.web.views.wizard import submit as ending
@@ -178,7 +180,10 @@ def _after(shown: FormView) -> str:
 
 
 def _groups(shown: FormView) -> list[Group]:
-    return groups_of(shown.form.pages[shown.page], plain=shown.source == "definition")
+    uploads = ("", 0)
+    if shown.purpose == "action":  # anywhere else there is no environment whose servers could have them
+        uploads = (f"/v2/environments/{shown.environment_id}/files", most_of(config()))
+    return groups_of(shown.form.pages[shown.page], plain=shown.source == "definition", uploads=uploads)
 
 
 def _render(request: HttpRequest, caller: Caller, shown: FormView) -> HttpResponse:

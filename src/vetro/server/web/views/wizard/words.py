@@ -47,6 +47,17 @@ def script_texts(*, tried: bool = False) -> dict[str, str]:
         "searching": _("Searching…"),
         "more": _("There is more: search for it."),
         "nothing": _("Nothing found."),
+        "file": _("Choose a file."),
+        "file_sending": _("Sending {name}, {size}…"),
+        "file_waits": _("Sending {name}, {size}… What you pressed is done once it has arrived."),
+        "file_given": _("Given: {name}, {size}"),
+        "file_large": _("The file has {size}. The files of a project have at most {most} together."),
+        "file_room": _("There is no room: the files of a project have at most {most} together. They go by themselves."),
+        "file_many": _("There are too many files, or too many requests. Try again in a minute."),
+        "file_lost": _("The connection was lost after {sent} of {size}."),
+        "file_gone": _("The service does not have the file any more. Try again: it is sent anew."),
+        "file_unread": _("The file cannot be read. If it was changed, choose it again."),
+        "file_out": _("You are not signed in any more. Sign in in another tab, then try again."),
     }
 
 
