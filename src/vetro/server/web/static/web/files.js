@@ -8,6 +8,9 @@ const ATTEMPTS = 3, PAUSE = 1000;
 const under = new Map();
 let form, texts, say, pressed = null;
 
+//: The token of now: whoever signed in again in another tab has another one than the page came with.
+const csrf = () => /(?:^|; )vetro_csrf=([^;]*)/.exec(document.cookie)?.[1] ?? form.elements.csrfmiddlewaretoken.value;
+
 class Refused extends Error {}
 
 const at = (id, what) => document.getElementById(`${id}-${what}`);
@@ -23,7 +26,7 @@ function size(bytes) {
 
 /** Calls /v2 until it answers: what was sent already may come again. */
 async function ask(method, url, body, upload) {
-  const headers = { "X-CSRFToken": form.elements.csrfmiddlewaretoken.value };
+  const headers = { "X-CSRFToken": csrf() };
   if (body) headers["Content-Type"] = "application/octet-stream";
   for (let attempt = 1; ; attempt += 1) {
     let answer = null;

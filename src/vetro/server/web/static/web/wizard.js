@@ -27,6 +27,9 @@ function matters(input) {
 async function send(what) {
   const data = new FormData(form);
   data.set("do", what);
+  // Whoever signed in again in another tab has another token than the page came with.
+  const csrf = /(?:^|; )vetro_csrf=([^;]*)/.exec(document.cookie)?.[1];
+  if (csrf) data.set("csrfmiddlewaretoken", csrf);
   data.set("have", JSON.stringify(marks()));
   const before = values();
   kept.textContent = texts.saving;
