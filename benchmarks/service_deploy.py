@@ -153,6 +153,8 @@ def _drain(client: Client, worker: int, first: int, count: int, *, full: bool = 
             drained.idle = free / ticks if ticks else 0.0
         time.sleep(0.05)
     drained.seconds = time.perf_counter() - begun
+    # Where hardly any is left once all are ordered, nothing was measured while they waited.
+    drained.rate = drained.rate or count / drained.seconds
     for environment, _ in pairs:
         client.until_ready(environment)
     return drained
