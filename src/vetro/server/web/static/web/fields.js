@@ -1,5 +1,6 @@
 // Fields of forms: checks before anything is sent, drawers for objects in objects, searching choices, showing secrets.
 // Everything here makes a form nicer; the server checks all of it again, and reading needs none of it.
+import { csrf } from "./csrf.js";
 import { awakenFiles, useFiles, waitsForFiles, wrongFile } from "./files.js";
 import { evaluate, typesOf } from "./schema.js";
 
@@ -104,7 +105,7 @@ async function generate(button) {
   const input = document.getElementById(button.dataset.vGenerate);
   const data = new FormData();
   data.set("path", button.dataset.path);
-  data.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+  data.set("csrfmiddlewaretoken", csrf(form));
   const url = new URL(form.dataset.choices, location.href);
   url.pathname = url.pathname.replace(/choices$/, "password");
   button.disabled = true;

@@ -1,5 +1,6 @@
 // Files that people give: each goes to the service in parts as soon as it is chosen, and the form is sent once all are
 // there; it only says what the service calls them. The service looks at that again.
+import { csrf } from "./csrf.js";
 import { Sha256 } from "./sha256.js";
 
 //: How often a part is sent before somebody is told that the connection is lost, and milliseconds between.
@@ -7,9 +8,6 @@ const ATTEMPTS = 3, PAUSE = 1000;
 //: What goes on, or went wrong, by the id of the field: the field itself may be replaced meanwhile.
 const under = new Map();
 let form, texts, say, pressed = null;
-
-//: The token of now: whoever signed in again in another tab has another one than the page came with.
-const csrf = () => /(?:^|; )vetro_csrf=([^;]*)/.exec(document.cookie)?.[1] ?? form.elements.csrfmiddlewaretoken.value;
 
 class Refused extends Error {}
 
@@ -26,7 +24,7 @@ function size(bytes) {
 
 /** Calls /v2 until it answers: what was sent already may come again. */
 async function ask(method, url, body, upload) {
-  const headers = { "X-CSRFToken": csrf() };
+  const headers = { "X-CSRFToken": csrf(form) };
   if (body) headers["Content-Type"] = "application/octet-stream";
   for (let attempt = 1; ; attempt += 1) {
     let answer = null;

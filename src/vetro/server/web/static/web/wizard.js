@@ -1,5 +1,7 @@
 // Keeps what is typed on the server, and shows what the server makes of it: only what looks different is replaced, and
 // nothing that somebody is typing just then.
+import { csrf } from "./csrf.js";
+
 const form = document.getElementById("form");
 const texts = JSON.parse(form.dataset.texts);
 const depends = JSON.parse(form.dataset.depends);
@@ -27,9 +29,7 @@ function matters(input) {
 async function send(what) {
   const data = new FormData(form);
   data.set("do", what);
-  // Whoever signed in again in another tab has another token than the page came with.
-  const csrf = /(?:^|; )vetro_csrf=([^;]*)/.exec(document.cookie)?.[1];
-  if (csrf) data.set("csrfmiddlewaretoken", csrf);
+  data.set("csrfmiddlewaretoken", csrf(form));
   data.set("have", JSON.stringify(marks()));
   const before = values();
   kept.textContent = texts.saving;
