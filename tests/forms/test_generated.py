@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from tests.forms.world import WorldCatalog, describer
-from vetro.forms.catalog import DescribedClass, Describer, allows
+from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.fields import field_of
 from vetro.forms.fill import Filler
 from vetro.forms.generated import class_form, method_form, sections_of
 from vetro.forms.keywords import flat
 from vetro.forms.model import Choice, Field, Picker
 from vetro.forms.objects import Objects
+from vetro.muranopl.declarations.versions import allows
 
 SHOP = describer().of("t.Shop")
 assert SHOP is not None

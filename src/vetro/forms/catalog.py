@@ -17,8 +17,7 @@ from vetro.forms.generated import class_form, sections_of
 from vetro.forms.keywords import Schema
 from vetro.forms.model import Field, Form, Section
 from vetro.model.header import parse_type_text
-from vetro.muranopl.declarations.versions import parse_spec, parse_version
-from vetro.muranopl.errors import DeclarationError
+from vetro.muranopl.declarations.versions import allows
 
 #: ``forms.max_implementations``: classes a picker shows at once; more by search.
 MAX_IMPLEMENTATIONS: Final = 100
@@ -137,16 +136,6 @@ class Describer:
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return made
-
-
-def allows(spec: str | None, version: str) -> bool:
-    """Whether a version meets a spec as manifests write it; without spec every version does."""
-    if spec in (None, ""):
-        return True
-    try:
-        return parse_spec(spec).match(parse_version(version))
-    except DeclarationError:
-        return False
 
 
 def all_fields(sections: Sequence[Section]) -> Iterator[Field]:

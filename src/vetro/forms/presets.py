@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from vetro.engine.models.usual_values import first_preset
 from vetro.forms.catalog import DescribedClass, Describer
 from vetro.forms.fill import class_in
 from vetro.forms.model import Field, Picker, Preset
@@ -34,7 +35,7 @@ class Presets:
     @property
     def first(self) -> Preset | None:
         """The one that a new form begins with."""
-        return next((preset for preset in self.offered if preset.default), next(iter(self.offered), None))
+        return first_preset(self.offered, lambda preset: preset.default)
 
     def named(self, name: str) -> Preset | None:
         """The preset with a name."""

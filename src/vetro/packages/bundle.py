@@ -10,8 +10,7 @@ from typing import Any
 
 import vetro
 from vetro.muranopl.declarations.version import Version
-from vetro.muranopl.declarations.versions import parse_spec
-from vetro.muranopl.errors import DeclarationError
+from vetro.muranopl.declarations.versions import allows
 
 #: What the packages of the catalog's applications are called, in small letters, up to the name of the application.
 _CATALOG = "io.vetro.catalog."
@@ -44,12 +43,8 @@ def application_folder(name: str, spec: str = "") -> Path | None:
     newest version that ``spec`` allows (a version, or what a manifest requires). None where there is none."""
     short = name.lower().removeprefix(_CATALOG)
     folders = next((folders for known, folders in applications().items() if known.lower() == short), ())
-    try:
-        allowed = parse_spec(spec) if spec else None
-    except DeclarationError:
-        return None
     exact = [path for path in folders if path.name == spec]
-    fitting = exact or [path for path in folders if allowed is None or allowed.match(Version(path.name))]
+    fitting = exact or [path for path in folders if allows(spec, path.name)]
     return fitting[-1] if fitting else None
 
 

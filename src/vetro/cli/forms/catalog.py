@@ -10,10 +10,11 @@ from vetro import muranopl
 from vetro.cli.compile_cache import code_cache
 from vetro.cli.package_paths import extended
 from vetro.engine.query.query import AskFailed
-from vetro.forms.catalog import Implementation, Implementations, allows
+from vetro.forms.catalog import Implementation, Implementations
 from vetro.forms.keywords import Schema
 from vetro.forms.sessions import FormFailed
 from vetro.library import core_packages
+from vetro.muranopl.declarations.versions import allows
 from vetro.yaql.errors import VetroError
 
 #: What a task says of a class that there is not.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from vetro.engine.models.usual_values import first_preset
 from vetro.model.header import class_of, header_of
 from vetro.muranopl.errors import MuranoError
 from vetro.yaql.didyoumean import suggest
@@ -30,7 +31,7 @@ def preset_of(session: Any, type_: Any, name: str | None, existing: Mapping[str,
             f"did you mean '{close}'?" if close else f"there are {', '.join(found)}" if found else "leave --preset out"
         )
         raise NoSuchPreset(f"{type_.name} has no preset '{name}'", hint=hint)
-    chosen = found.get(name) if name is not None else _first(found)
+    chosen = found[name] if name is not None else first_preset(found.values(), lambda one: bool(one.get("default")))
     if chosen is None:
         return "", {}
     fields = schema.get("properties", {})
@@ -78,10 +79,6 @@ def _anonymous(value: Any) -> Any:
     made = {name: _anonymous(one) for name, one in value.items() if name != "?"}
     kind = header_of(value)
     return made if kind is None or "type" not in kind else {"?": {"type": kind["type"]}, **made}
-
-
-def _first(found: Mapping[str, Any]) -> Any:
-    return next((one for one in found.values() if one.get("default")), next(iter(found.values()), None))
 
 
 def _kept(values: Mapping[str, Any], existing: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from vetro.clouds.stacks.flavors import FLAVORS
 from vetro.yaql.api import compile
@@ -22,6 +22,7 @@ FLAVOR: Final = "m1.small"
 IMAGE: Final = "debian-12-murano"
 #: Characters that a server has of its environment's name: it calls itself by 63 at most, with the number behind it.
 _PREFIX: Final = 50
+P = TypeVar("P")
 _DEBIAN: Final = re.compile(r"debian[ _-]*(gnu/linux[ _-]*)?(12|bookworm)", re.IGNORECASE)
 
 #: The expression language's own bounded engine: patterns are written by packages.
@@ -66,6 +67,12 @@ def image(offers: Iterable[ImageOffer]) -> str | None:
     marked = [one for one in known if one.marked]
     both = [one for one in debian if one.marked]
     return next((found[0].value for found in (known, marked, both, debian) if len(found) == 1), None)
+
+
+def first_preset(presets: Iterable[P], default: Callable[[P], bool]) -> P | None:
+    """The preset that a new object begins with: the one that its author has marked, else the first."""
+    known = list(presets)
+    return next((one for one in known if default(one)), next(iter(known), None))
 
 
 def server_names(around: str, taken: Collection[str]) -> Callable[[], str]:

@@ -199,6 +199,16 @@ def parse_spec(text: str | int | float | Version | VersionSpec | None) -> Versio
 ANY = parse_spec("*")
 
 
+def allows(spec: str | None, version: str) -> bool:
+    """Whether a version meets a spec as manifests write it; without spec every version does."""
+    if spec in (None, ""):
+        return True
+    try:
+        return parse_spec(spec).match(parse_version(version))
+    except DeclarationError:
+        return False
+
+
 def latest(versions: Iterable[Version]) -> Version | None:
     """The highest release, or, when there is none, the highest pre-release (SEMANTICS 3.4); None of nothing."""
     return max(versions, key=lambda v: (not v.prerelease, _full_key(v)), default=None)
