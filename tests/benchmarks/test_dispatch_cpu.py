@@ -6,9 +6,8 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from benchmarks.dispatch_cpu import counted
+from tests.support.needs import needs
 
 #: Its child, which takes half a second of the processor, is reaped by the kernel, as hosts of effects are.
 _PARENT = """
@@ -27,7 +26,7 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@needs(os.geteuid() == 0, "root")
 def test_hosts_of_effects_are_counted() -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-IS", "-c", _PARENT], stdin=pipe, stdout=pipe, text=True) as parent:
@@ -64,7 +63,7 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@needs(os.geteuid() == 0, "root")
 def test_what_was_started_before_is_counted() -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-IS", "-c", _BEFORE], stdin=pipe, stdout=pipe, text=True) as parent:

@@ -14,7 +14,7 @@ from django.test import Client
 from tests.server.catalog.archives import archive
 from tests.server.environments.conftest import new_garden
 from tests.server.tasks import shop
-from tests.server.web.test_environments import words
+from tests.server.web.environment_kit import words
 from vetro.engine.outcome import Outcome
 from vetro.engine.worker.journal import Ended, RecordedEffect
 from vetro.model.differences import Difference, Property

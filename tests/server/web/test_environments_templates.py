@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from tests.server.environments.conftest import plant
-from tests.server.web.test_environments import text, words
+from tests.server.web.environment_kit import text, words
 from vetro.server.environments import templates
 from vetro.server.environments.models import Environment, Template
 
