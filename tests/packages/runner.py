@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.packages.forms import Form
+from tests.support.compiled_library import compiled_library
 from vetro.engine.models import Suggester
 from vetro.model.environment import Environment
 from vetro.muranopl import Engine, Limits
@@ -199,8 +200,8 @@ class Trial:
         self._sessions += 1  # each task has a seed of its own: ids of plans are never used again
         seed = f"{self.package.name}:{self._sessions}"
         done = {"effects": self.cloud.effects} if effects else {}
-        engine = Engine([self.package, *self.mates], limits=Limits(max_seconds=left), seed=seed, **done)
-        return engine.session()
+        limits, compiled = Limits(max_seconds=left), compiled_library()
+        return Engine([self.package, *self.mates], limits=limits, seed=seed, code_cache=compiled, **done).session()
 
     def close(self) -> None:
         """Lets the cloud go, with whatever still waits in it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tests.support.compiled_library import compiled_library
 from vetro.muranopl.api import Engine
 from vetro.muranopl.runtime.effects import InProcessEffects, RecordingEffects
 from vetro.muranopl.runtime.execution import VirtualClock
@@ -37,7 +38,8 @@ class Host:
 
     def engine(self) -> Engine:
         """Another engine over the packages of the latest `load`."""
-        return Engine(self.packages, effects=self.effects, clock=self.clock, **self.options)
+        options = {"code_cache": compiled_library(), **self.options}
+        return Engine(self.packages, effects=self.effects, clock=self.clock, **options)
 
     def load(
         self,
