@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import collections.abc as abc
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from vetro.data_classes import dataclass
 from vetro.yaql.context import Execution
 from vetro.yaql.errors import CollectionTooLarge
-from vetro.yaql.values import SCALARS, FDict, HostObject
+from vetro.yaql.values import SCALARS, FDict, HostObject, take_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,10 @@ def _iterates(value: Any) -> bool:
 
 
 def _items(value: Any, rt: Execution) -> list[Any]:
-    limit = rt.limits.max_sequence
     if isinstance(value, abc.Sized):
         rt.check_items(len(value))
         return list(value)  # type: ignore[call-overload, no-any-return]
-    items = list(value if limit is None else islice(value, limit + 1))
-    rt.check_items(len(items))
-    return items
+    return take_all(value, rt.limits.max_sequence)
 
 
 def _open(value: Any, rt: Execution, options: Options) -> tuple[str, list[Any], list[Any]]:

@@ -80,6 +80,21 @@ class FSet(abc.Set[Any]):
         return f"{{{', '.join(map(repr, self._items))}}}" if self._items else "set()"
 
 
+class Endless(abc.Iterator[Any]):
+    """A lazy sequence that has no end: whoever wants all of its items is told so without taking any."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._items  # loops need not ask the class for each item
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+
 class HostObject:
     """Marks values whose attributes and methods the host language defines (MuranoPL objects, types, views).
 
@@ -202,13 +217,15 @@ def _lazy(value: Any) -> bool:
     return isinstance(value, abc.Iterable) and not isinstance(value, (str, bytes, HostObject))
 
 
-def _take(value: Any, limit: int | None) -> list[Any]:
+def take_all(items: Iterable[Any], limit: int | None) -> list[Any]:
+    """All items. Raises `CollectionTooLarge` when there are more than ``limit`` (None: no limit)."""
     if limit is None:
-        return list(value)
-    items = list(islice(value, limit + 1))
-    if len(items) > limit:
-        raise CollectionTooLarge(Text("collection length exceeds {limit} elements", limit=limit))
-    return items
+        return list(items)
+    if items.__class__ is not Endless:
+        found = list(islice(items, limit + 1))
+        if len(found) <= limit:
+            return found
+    raise CollectionTooLarge(Text("collection length exceeds {limit} elements", limit=limit))
 
 
 def _build(kind: str, parts: list[Any]) -> Any:
@@ -270,7 +287,7 @@ def freeze_deep(value: Any, limit: int | None) -> Any:
             elif isinstance(item, abc.Set):
                 kind, todo, done = "set", list(item)[::-1], []
             else:
-                kind, todo, done = "list", _take(item, limit)[::-1], []
+                kind, todo, done = "list", take_all(item, limit)[::-1], []
             stack.append((kind, todo, done))
         stack.pop()
         if not stack:

@@ -61,6 +61,29 @@ def test_collections_beyond_the_limit(text: str) -> None:
         value(text, **SMALL)
 
 
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("sequence()", "standard"),
+        ("sequence().toList()", "standard"),
+        ("[sequence(1, 2)]", "standard"),
+        ("sequence().unpack() -> $1", "standard"),
+        ("1.repeat()", "standard"),
+        ("[1, 2].cycle().orderBy($)", "standard"),
+        ("range(3)", "legacy"),
+        ("list(range(2))", "legacy"),
+    ],
+)
+def test_all_of_a_sequence_without_end_is_refused_before_any_item_is_made(text: str, dialect: str) -> None:
+    with pytest.raises(CollectionTooLarge):  # a thousand steps are far less than the ten million items of the limit
+        value(text, dialect, max_steps=1_000)
+
+
+def test_a_sequence_without_end_goes_on_where_it_was_left() -> None:
+    assert value("let(s => sequence()) -> [$s.take(2).toList(), $s.take(2).toList()]") == [[0, 1], [2, 3]]
+    assert value("[].cycle().toList()") == []
+
+
 @table("""
 range(100).toList().len()
 range(1000).len()

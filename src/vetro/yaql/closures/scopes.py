@@ -16,7 +16,7 @@ from vetro.yaql.errors import NoMatchingFunction
 from vetro.yaql.laziness import ROUNDS, settle
 from vetro.yaql.resolve.signature import FunctionTable, Kind, Overload, Param, Type
 from vetro.yaql.types import describe
-from vetro.yaql.values import FROZEN, MISSING, HostObject
+from vetro.yaql.values import FROZEN, MISSING, HostObject, take_all
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,19 +113,13 @@ def _names(env: Env) -> dict[str, Any]:
 def unpack(env: Env, sequence: Any, *names: str) -> Env:
     """A scope with the items as ``$1``…, or under ``names``. Raises ValueError when their numbers differ."""
     if not names:
-        items = tuple(itertools.islice(sequence, _limit(env)))
-        env.cx.rt.check_items(len(items))
-        return env.child(numbered(items))
+        items = take_all(sequence, env.cx.rt.limits.max_sequence)
+        return env.child(numbered(tuple(items)))
     found = list(itertools.islice(sequence, len(names) + 1))
     if len(found) != len(names):
         count = str(len(sequence)) if hasattr(sequence, "__len__") else str(len(found))
         raise ValueError(f"Cannot unpack {count} elements into {len(names)}")
     return env.child({_variable(name): value for name, value in zip(names, found, strict=False)})
-
-
-def _limit(env: Env) -> int | None:
-    limit = env.cx.rt.limits.max_sequence
-    return None if limit is None else limit + 1
 
 
 def _variable(name: str) -> str:

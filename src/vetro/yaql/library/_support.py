@@ -13,7 +13,7 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.resolve.signature import Kind, Param, Type
-from vetro.yaql.values import FROZEN, SCALARS, check_depth, freeze
+from vetro.yaql.values import FROZEN, SCALARS, Endless, check_depth, freeze, take_all
 
 #: Bytes of one slot of a list and, roughly, of one small text or mapping entry.
 SLOT = 8
@@ -76,9 +76,7 @@ def gather(cx: CodeContext, items: Items) -> list[Any] | tuple[Any, ...]:
         cx.rt.check_items(len(whole))
         cx.rt.charge(len(whole))
         return whole
-    limit = cx.rt.limits.max_sequence
-    found = list(items if limit is None else islice(items, limit + 1))
-    cx.rt.check_items(len(found))
+    found = take_all(items, cx.rt.limits.max_sequence)
     cx.rt.charge(len(found))
     return found
 
@@ -112,6 +110,11 @@ def ticking(cx: CodeContext, items: Iterator[Any]) -> Iterator[Any]:
             count += 1
             yield item
         charge(count)
+
+
+def endless(cx: CodeContext, items: Iterator[Any]) -> Endless:
+    """The items of a source that never ends, paid for as by `ticking`."""
+    return Endless(ticking(cx, items))
 
 
 def frozen(cx: CodeContext, value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.laziness import ROUNDS, settle
-from vetro.yaql.library._support import COLLECTION, TICK, Items, Lambda, key_of, ticking
+from vetro.yaql.library._support import COLLECTION, TICK, Items, Lambda, endless, key_of, ticking
 from vetro.yaql.resolve.signature import Param, Type, function
 from vetro.yaql.types import describe
 from vetro.yaql.values import FROZEN, is_iterable
@@ -42,13 +42,13 @@ def range_from(cx: CodeContext, start: int, stop: int, step: int = 1) -> Iterato
 @function("sequence", params=(Param("start", Type.INT, default=0), Param("step", Type.INT, default=1)))
 def sequence(cx: CodeContext, start: int = 0, step: int = 1) -> Iterator[int]:
     """``start``, ``start + step``… without end."""
-    return ticking(cx, itertools.count(start, step))
+    return endless(cx, itertools.count(start, step))
 
 
 @function("repeat", style="M", params=(Param("value"), Param("times", Type.INT, default=-1)))
 def repeat(cx: CodeContext, value: Any, times: int = -1) -> Iterator[Any]:
     """``value`` so many times, lazily; without end when ``times`` is negative."""
-    return ticking(cx, itertools.repeat(value) if times < 0 else iter(itertools.repeat(value, times)))
+    return endless(cx, itertools.repeat(value)) if times < 0 else ticking(cx, itertools.repeat(value, times))
 
 
 @function("cycle", style="M", params=(COLLECTION,))
@@ -58,7 +58,7 @@ def cycle(cx: CodeContext, collection: Items) -> Iterator[Any]:
     Raises `CollectionTooLarge` when a lazy sequence to be repeated exceeds the item limit.
     """
     if collection.__class__ is tuple:
-        return ticking(cx, itertools.cycle(collection))
+        return endless(cx, itertools.cycle(collection)) if collection else iter(())
     return ticking(cx, _cycle(cx, collection))
 
 

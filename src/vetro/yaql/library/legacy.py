@@ -13,7 +13,7 @@ from typing import Any
 
 from vetro.yaql.context import CodeContext
 from vetro.yaql.library import combining, common, dicts, folding, lists, queries, strings
-from vetro.yaql.library._support import ENTRY, SLOT, Items, Lambda, freeze_all, frozen, key_of, ticking, varargs, walk
+from vetro.yaql.library._support import ENTRY, SLOT, Items, Lambda, endless, freeze_all, frozen, key_of, varargs, walk
 from vetro.yaql.resolve.signature import Overload, Param, Type, function
 from vetro.yaql.values import FDict, is_sequence
 
@@ -72,7 +72,7 @@ def index(cx: CodeContext, collection: Items, predicate: Lambda) -> Any:
 def range_(cx: CodeContext, start: int, stop: int | None = None) -> Any:
     """The integers from ``start``: without end, or as a list up to ``stop``, which is left out."""
     if stop is None:
-        return ticking(cx, itertools.count(start))
+        return endless(cx, itertools.count(start))
     found = range(start, stop)
     cx.rt.check_items(max(0, stop - start))
     cx.rt.charge(len(found) >> 4)

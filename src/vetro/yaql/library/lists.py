@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,19 +19,21 @@ from vetro.yaql.library._support import (
 )
 from vetro.yaql.resolve.operators import contains as contains_item
 from vetro.yaql.resolve.signature import Param, Type, function
-from vetro.yaql.values import is_iterable, is_set
+from vetro.yaql.values import Endless, is_iterable, is_set
 
 _POSITION = Param("position", Type.INT)
 _COUNT = Param("count", Type.INT, default=1)
 _VALUES = Param("values", Type.ITER)
 
 
-def expand(args: Items) -> Iterator[Any]:
+def expand(cx: CodeContext, args: Items) -> Iterator[Any]:
     """The arguments of ``list`` and ``set``: lazy sequences give their items, whatever the depth; others stay."""
     stack: list[Iterator[Any]] = [iter(args)]
     while stack:
         for item in stack[-1]:
             if is_iterator(item):
+                if item.__class__ is Endless:
+                    cx.rt.check_items(sys.maxsize)  # no limit is as large
                 stack.append(iter(item))
                 break
             yield item
@@ -41,7 +44,7 @@ def expand(args: Items) -> Iterator[Any]:
 @function("list", params=(varargs("args"),))
 def to_a_list(cx: CodeContext, *args: Any) -> tuple[Any, ...]:
     """A list of the arguments; items of lazy sequences are spliced in, lists stay items."""
-    return frozen_tuple(cx, expand(args))
+    return frozen_tuple(cx, expand(cx, args))
 
 
 @function("toList", style="M", params=(COLLECTION,))

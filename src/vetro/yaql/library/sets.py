@@ -25,7 +25,7 @@ def make_set(cx: CodeContext, *args: Any) -> FSet:
 
     Raises TypeError for members without a hash.
     """
-    return _members(cx, expand(args))
+    return _members(cx, expand(cx, args))
 
 
 @function("toSet", style="M", params=(COLLECTION,))
