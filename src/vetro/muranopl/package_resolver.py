@@ -93,6 +93,9 @@ class PackageResolver:
         self._used: dict[str, set[Version]] = {}
         self._versions: dict[str, _Versions] = {}
         self._with_class: dict[str, dict[str, _Versions]] = {}
+        #: The same for all classes that the same packages have, by the `id` of these, and what was chosen of it.
+        self._of_packages: dict[tuple[int, ...], dict[str, _Versions]] = {}
+        self._for_class: dict[tuple[int, str], Package] = {}
         self._found: dict[str, dict[VersionSpec, Package]] = {}
         self._from: dict[tuple[str, Version, str], Package] = {}
         self._bound: dict[str, Mapping[str, str]] = {}
@@ -113,6 +116,7 @@ class PackageResolver:
                 )
             self._fixed.setdefault(name, set()).update(parse_version(v) for v in listed or ())
         self._found.clear()
+        self._for_class.clear()
 
     def bind(self, requirements: Mapping[str, Mapping[str, str]]) -> None:
         """Has packages get what a lock says instead of a choice: NAME/VERSION -> the package (or, for one that states
@@ -160,6 +164,7 @@ class PackageResolver:
             self._fixed.setdefault(package.name, set()).add(package.version)
             # A choice can change what other specs of the same package select.
             self._found.pop(package.name, None)
+            self._for_class.clear()
         return package
 
     # -- look-up ------------------------------------------------------------------------------------------------
@@ -178,10 +183,15 @@ class PackageResolver:
         """Per package name the versions that have the class."""
         found = self._with_class.get(class_name)
         if found is None:
-            by_name: dict[str, list[Package]] = {}
-            for package in self.source.packages_with_class(class_name):
-                by_name.setdefault(package.name, []).append(package)
-            found = {name: _Versions(packages) for name, packages in sorted(by_name.items())}
+            packages = self.source.packages_with_class(class_name)
+            key = tuple(map(id, packages))
+            found = self._of_packages.get(key)
+            if found is None:
+                by_name: dict[str, list[Package]] = {}
+                for package in packages:
+                    by_name.setdefault(package.name, []).append(package)
+                found = {name: _Versions(own) for name, own in sorted(by_name.items())}
+                self._of_packages[key] = found
             self._with_class[class_name] = found
         return found
 
@@ -211,10 +221,15 @@ class PackageResolver:
         """
         spec = parse_spec(spec)
         candidates = self._all_with_class(class_name)
-        best = self._best_of(candidates, lambda name, versions: versions.best(spec, self._fixed.get(name, ())))
+        key = (id(candidates), spec.text)
+        best = self._for_class.get(key)
         if best is None:
-            raise self._no_class(class_name, Text("in version {spec}", spec=spec), candidates)
-        return self.use(best)
+            best = self._best_of(candidates, lambda name, versions: versions.best(spec, self._fixed.get(name, ())))
+            if best is None:
+                raise self._no_class(class_name, Text("in version {spec}", spec=spec), candidates)
+            self.use(best)
+            self._for_class[key] = best
+        return best
 
     def _best_of(self, candidates: Mapping[str, _Versions], pick: Any) -> Package | None:
         picked: list[Package] = [p for p in (pick(n, v) for n, v in candidates.items()) if p is not None]

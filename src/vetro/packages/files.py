@@ -71,15 +71,21 @@ class DirectoryTree(FileTree):
         #: Folders that were looked at and are no symbolic links: a package has hundreds of files in one.
         self._folders: set[str] = set()
 
-    def _path(self, path: str) -> str:
+    def _path(self, path: str) -> tuple[str, int | None]:
+        """Where an inner path leads, and the mode of what is there: None where links lead there, or nothing is."""
         folder, slash, name = inner_path(path).rpartition("/")
         linked = bool(slash) and folder not in self._folders and self._linked(folder)
         full = f"{self.location}/{folder}{slash}{name}"
-        if linked or os.path.islink(full):
-            root = os.path.realpath(self.location)
-            if os.path.commonpath((os.path.realpath(full), root)) != root:
-                raise ValueError(Text("a symbolic link leads out of the package"))
-        return full
+        try:
+            mode = None if linked else os.lstat(full).st_mode
+        except OSError:
+            return full, None
+        if mode is not None and not stat.S_ISLNK(mode):
+            return full, mode
+        root = os.path.realpath(self.location)
+        if os.path.commonpath((os.path.realpath(full), root)) != root:
+            raise ValueError(Text("a symbolic link leads out of the package"))
+        return full, None
 
     def _linked(self, folder: str) -> bool:
         """Whether a part of the inner path ``folder`` is a symbolic link."""
@@ -94,7 +100,8 @@ class DirectoryTree(FileTree):
 
     def read(self, path: str) -> bytes:
         try:
-            data = read_regular(self._path(path))
+            full, mode = self._path(path)
+            data = read_regular(full, mode=mode)
         except (IsADirectoryError, NotADirectoryError):
             raise FileNotFoundError(path) from None
         self._total += len(data) - self._sizes.get(path, 0)
@@ -105,7 +112,8 @@ class DirectoryTree(FileTree):
     def exists(self, path: str) -> bool:
         try:
             # What is no regular file counts: whoever reads it is told what it is.
-            return not stat.S_ISDIR(os.stat(self._path(path)).st_mode)
+            full, mode = self._path(path)
+            return not stat.S_ISDIR(os.stat(full).st_mode if mode is None else mode)
         except (ValueError, OSError):
             return False
 
@@ -136,7 +144,7 @@ class DirectoryTree(FileTree):
                 )
             )
         if size > LARGEST_TOTAL:
-            largest = max(paths or self._sizes, key=lambda path: os.stat(self._path(path)).st_size)
+            largest = max(paths or self._sizes, key=lambda path: os.stat(self._path(path)[0]).st_size)
             raise PackageError(
                 Text(
                     "{location}: the package has more than {largest_total:,} bytes, its largest file is {largest}",
@@ -179,7 +187,7 @@ class MemoryTree(FileTree):
 def decode(data: bytes, file: str) -> str:
     """Text of a package file: UTF-8, with or without a byte order mark. Raises `PackageError` naming file and line."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode().removeprefix("\ufeff")  # a fifth of the time of "utf-8-sig", which is Python code
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise PackageError(

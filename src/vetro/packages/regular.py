@@ -30,9 +30,12 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     return os.fdopen(_open(path)[0], "rb")
 
 
-def read_regular(path: str | os.PathLike[str], largest: int = LARGEST_FILE) -> bytes:
-    """The bytes of a regular file. Raises like `open_regular`, and `PackageError` for a larger one."""
-    handle, size = _open(path)
+def read_regular(path: str | os.PathLike[str], largest: int = LARGEST_FILE, *, mode: int | None = None) -> bytes:
+    """The bytes of a regular file. Raises like `open_regular`, and `PackageError` for a larger one.
+
+    ``mode``: that of the file, where the caller has looked and it is no link; it must not have become one since.
+    """
+    handle, size = _open(path, mode)
     try:
         data = _read(handle, size, largest + 1) if size <= largest else b""
     finally:
@@ -45,11 +48,16 @@ def read_regular(path: str | os.PathLike[str], largest: int = LARGEST_FILE) -> b
     return data
 
 
-def _open(path: str | os.PathLike[str]) -> tuple[int, int]:
+def _open(path: str | os.PathLike[str], mode: int | None = None) -> tuple[int, int]:
     """Descriptor and size of a regular file."""
-    _check(path, os.stat(path).st_mode)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    if mode is None:
+        mode = os.stat(path).st_mode
+    else:
+        flags |= os.O_NOFOLLOW
+    _check(path, mode)
     # Should it become something else meanwhile: opening a pipe does not wait, and it is looked at once more.
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    handle = os.open(path, flags)
     try:
         info = os.fstat(handle)
         _check(path, info.st_mode)
@@ -62,6 +70,8 @@ def _open(path: str | os.PathLike[str]) -> tuple[int, int]:
 def _read(handle: int, size: int, most: int) -> bytes:
     """What is in a file that had ``size`` bytes a moment ago, at most ``most``; a file object doubles the time."""
     data = os.read(handle, min(size + 1, most))
+    if len(data) == size:
+        return data
     while len(data) < most and (more := os.read(handle, min(_MIB, most - len(data)))):
         data += more
     return data

@@ -11,16 +11,17 @@ from typing import Any, Literal
 
 import yaml
 from yaml.constructor import SafeConstructor
-from yaml.resolver import Resolver
 
 from vetro.data_classes import dataclass
 from vetro.diagnostics import Text
 from vetro.muranopl.expressions import Position
+from vetro.muranopl.source.tags import implicit_tag
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_NODES = 200_000
 
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STR = "tag:yaml.org,2002:str"
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{t}" for t in ("null", "bool", "int", "float")}
 
@@ -60,13 +61,6 @@ class Node:
 
 
 @cache
-def _machinery() -> tuple[Any, Any, Any]:
-    """(yaml module, loader class for events, resolver), imported when the first file is read."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml, loader, Resolver()
-
-
-@cache
 def _constructor() -> Any:
     return SafeConstructor()
 
@@ -80,11 +74,18 @@ class _Composer:
         self.documents: list[Node] = []
 
     def compose(self) -> list[Node]:
-        yaml, loader, self.resolver = _machinery()
-        self.ScalarNode = yaml.ScalarNode
+        handlers = {
+            yaml.DocumentStartEvent: self.on_document,
+            yaml.AliasEvent: self.on_alias,
+            yaml.ScalarEvent: self.on_scalar,
+            yaml.SequenceStartEvent: self.on_sequence,
+            yaml.MappingStartEvent: self.on_mapping,
+            yaml.SequenceEndEvent: self.on_end,
+            yaml.MappingEndEvent: self.on_end,
+        }
         try:
-            for event in yaml.parse(self.text, Loader=loader):
-                handler = getattr(self, "on_" + type(event).__name__, None)
+            for event in yaml.parse(self.text, Loader=_LOADER):
+                handler = handlers.get(event.__class__)
                 if handler is not None:
                     handler(event)
         except UnicodeEncodeError:
@@ -100,10 +101,10 @@ class _Composer:
         start, end = event.start_mark, event.end_mark
         return Position(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
-    def on_DocumentStartEvent(self, event: Any) -> None:
+    def on_document(self, event: Any) -> None:
         self.anchors.clear()
 
-    def on_AliasEvent(self, event: Any) -> None:
+    def on_alias(self, event: Any) -> None:
         node = self.anchors.get(event.anchor)
         if node is None:
             raise TreeError(
@@ -111,11 +112,11 @@ class _Composer:
             )
         self.add(node)
 
-    def on_ScalarEvent(self, event: Any) -> None:
+    def on_scalar(self, event: Any) -> None:
         tag = event.tag
         if tag is None or tag == "!":
             if event.implicit[0] and tag is None:
-                tag = self.resolver.resolve(self.ScalarNode, event.value, (True, False))
+                tag = implicit_tag(event.value)
                 if tag not in _PLAIN_TAGS:
                     tag = _STR
             else:
@@ -127,12 +128,12 @@ class _Composer:
             self.anchors[event.anchor] = node
         self.add(node)
 
-    def on_SequenceStartEvent(self, event: Any) -> None:
+    def on_sequence(self, event: Any) -> None:
         if event.tag not in (None, "!", "tag:yaml.org,2002:seq"):
             self.refuse_tag(event)
         self.enter(Node("list", self.at(event), items=[]), event)
 
-    def on_MappingStartEvent(self, event: Any) -> None:
+    def on_mapping(self, event: Any) -> None:
         if event.tag not in (None, "!", "tag:yaml.org,2002:map"):
             self.refuse_tag(event)
         self.enter(Node("map", self.at(event), pairs=[]), event)
@@ -146,14 +147,12 @@ class _Composer:
             raise TreeError(Text("nested deeper than {max_depth} levels", max_depth=MAX_DEPTH), node.position)
         self.open.append((node, event.anchor, None))
 
-    def on_SequenceEndEvent(self, event: Any) -> None:
+    def on_end(self, event: Any) -> None:
         node, anchor, _ = self.open.pop()
         # Only a complete node can be referred to: trees stay finite.
         if anchor is not None:
             self.anchors[anchor] = node
         self.add(node)
-
-    on_MappingEndEvent = on_SequenceEndEvent
 
     def add(self, node: Node) -> None:
         if not self.open:
@@ -223,7 +222,6 @@ _LONGEST_SCALAR = 4_300
 def _scalar(node: Node) -> Any:
     if node.tag == _STR:
         return node.text
-    yaml, _, _ = _machinery()
     try:
         if len(node.text) > _LONGEST_SCALAR:  # Python's own limit for integers is a setting of each process
             raise ValueError

@@ -19,7 +19,8 @@ from vetro.muranopl.declarations.tree import Position
 from vetro.muranopl.errors import SourceError
 from vetro.muranopl.source.documents import load_documents
 from vetro.muranopl.source.nodes import PLAIN, TEXT, YAQL, YNode, position
-from vetro.muranopl.source.scalars import construct, implicit_tag
+from vetro.muranopl.source.scalars import construct
+from vetro.muranopl.source.tags import implicit_tag
 from vetro.yaql.environment import Env
 from vetro.yaql.errors import ParsingError
 from vetro.yaql.values import SCALARS, FDict

@@ -30,7 +30,7 @@ class Version:
     Two are equal when all parts are; the order is that of SemVer, for which build metadata does not count.
     """
 
-    __slots__ = ("build", "key", "major", "minor", "patch", "prerelease")
+    __slots__ = ("_text", "build", "key", "major", "minor", "patch", "prerelease")
 
     def __init__(
         self,
@@ -50,6 +50,8 @@ class Version:
             major, minor, patch = map(int, numbers)
             prerelease = found[4].split(".") if found[4] is not None else ()
             build = found[5].split(".") if found[5] is not None else ()
+        #: Each class that is linked has its version written out in several names.
+        self._text = text
         self.major = major
         self.minor = minor
         self.patch = patch
@@ -79,10 +81,11 @@ class Version:
         return cls(f"{numbers}{'-' if rest else ''}{rest}{'+' if build else ''}{build}")
 
     def __str__(self) -> str:
-        text = f"{self.major}.{self.minor}.{self.patch}"
-        if self.prerelease:
-            text += "-" + ".".join(self.prerelease)
-        return text + "+" + ".".join(self.build) if self.build else text
+        if self._text is None:
+            prerelease = "-" + ".".join(self.prerelease) if self.prerelease else ""
+            build = "+" + ".".join(self.build) if self.build else ""
+            self._text = f"{self.major}.{self.minor}.{self.patch}{prerelease}{build}"
+        return self._text
 
     def __repr__(self) -> str:
         return f"Version({str(self)!r})"

@@ -11,12 +11,12 @@ from typing import Any
 
 from yaml.constructor import SafeConstructor
 from yaml.nodes import ScalarNode
-from yaml.resolver import Resolver
 
 from vetro.diagnostics import Text
 from vetro.muranopl.declarations.tree import Expression, Position
 from vetro.muranopl.errors import DslSyntaxError, SourceError
 from vetro.muranopl.source.nodes import PLAIN, STANDARD, TEXT, YAQL, position
+from vetro.muranopl.source.tags import implicit_tag
 from vetro.yaql import ast
 from vetro.yaql.errors import ParsingError
 from vetro.yaql.lexer import MAX_DIGITS
@@ -27,7 +27,6 @@ _MEMO_TEXT = 1_000
 _MAX_INTEGER_BITS = 16_384
 _MISS: Any = object()
 _MEMO: dict[str, Any] = {}
-_RESOLVERS = Resolver.yaml_implicit_resolvers
 _CONSTRUCTOR = SafeConstructor()
 _ONLY_WORDS = re.compile(r"[\w\s.]*").fullmatch
 _CONSTRUCT = {
@@ -50,14 +49,6 @@ def plain_value(text: str) -> Any:
     """
     tag = implicit_tag(text)
     return text if tag is None else construct(tag, text)
-
-
-def implicit_tag(text: str) -> str | None:
-    """The tag YAML 1.1 gives a plain scalar for its looks; None for text."""
-    for tag, pattern in _RESOLVERS.get(text[:1], ()):
-        if pattern.match(text):
-            return str(tag)
-    return None
 
 
 def construct(tag: str, text: str) -> Any:
