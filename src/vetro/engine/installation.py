@@ -77,6 +77,7 @@ def prepare(
     Raises `ImportError`, `AttributeError`.
     """
     preload()
+    from vetro.engine.rehearsal_package import package
     from vetro.packages.formats import default_registry
 
     registry = NativeRegistry(parent=default_natives())
@@ -87,28 +88,17 @@ def prepare(
     compiled = MemoryCache()
     writable = DiskCache(cache_folder, writable=True) if cache_folder is not None else None
     session = Engine((), natives=registry, code_cache=_Filling(compiled, writable)).session()
-    precompile(session, core_packages())
+    precompile(session, [*core_packages(), package()])
     session.types.store_declarations()
+    session.types.keep(CORE_LIBRARY)
     for linked in session.types:
         session.store.plan(linked)
-    _rehearse(session)
+    for level in LEVELS:
+        base_dialect(level, False)
     named = (item.partition("=") for item in (*ANSWERING, *answering))
     disk = DiskCache(cache_folder) if cache_folder is not None else None
     answers = {name: register(target) for name, _, target in named}
     return Installation(registry, Layered(compiled, disk), answers, [session])
-
-
-def _rehearse(session: Session) -> None:
-    """Deploys an environment in which there is nothing: what is made when code runs first is there for each task then,
-    which would compute it, and copy memory that it shares until it writes. It meets the core library alone, and nothing
-    outside; the run is forgotten when the session becomes a task's (`Session.adopt`)."""
-    session.types.keep(CORE_LIBRARY)  # a task that gave other classes' memory back would have to copy it first
-    for level in LEVELS:
-        base_dialect(level, False)
-    session.load({"Objects": {"?": {"type": "io.murano.Environment", "id": "rehearsal"}, "name": "rehearsal"}})
-    session.cleanup()
-    session.call("deploy")
-    session.finalize()
 
 
 class _Filling(Layered):

@@ -60,8 +60,17 @@ def command_of(pid: int) -> str:
         return ""
 
 
+def walled(pid: int) -> bool:
+    """Whether a process has a filter of system calls, as each task has."""
+    try:
+        return "\nSeccomp:\t2\n" in Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+    except OSError:
+        return False
+
+
 def below(pid: int) -> Iterator[tuple[int, str]]:
-    """Each living process at and below one, with its kind: http, worker, serve, zygote, task, forker, host or other."""
+    """Each living process at and below one, with its kind: http, worker, serve, zygote, task, spare (it waits for a
+    task, without walls), forker, host or other."""
     todo = [(pid, "")]
     while todo:
         one, parent = todo.pop()
@@ -71,7 +80,7 @@ def below(pid: int) -> Iterator[tuple[int, str]]:
         kind = next((name for name, text in _KINDS if text in command), "other")
         if kind in _FORKED and parent in (kind, _FORKED[kind]):
             kind = _FORKED[kind]
-        yield one, kind
+        yield one, "spare" if kind == "task" and not walled(one) else kind
         todo += [(child, kind) for child in children_of(one)]
 
 

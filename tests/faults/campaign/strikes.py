@@ -15,7 +15,7 @@ from tests.faults.campaign.installation import Installation
 from tests.faults.campaign.processes import kill, state_of
 
 #: How often each kind of process is chosen.
-WEIGHTS = {"worker": 4, "host": 4, "task": 4, "http": 3, "zygote": 2, "forker": 2, "serve": 1}
+WEIGHTS = {"worker": 4, "host": 4, "task": 4, "http": 3, "zygote": 2, "forker": 2, "spare": 1, "serve": 1}
 #: Of the work, the part over which kills are spread: what is left at the end may all be done within one look.
 SPREAD = 0.75
 #: A worker is halted for so many leases.

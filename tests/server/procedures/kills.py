@@ -119,7 +119,7 @@ class Forks:
 @contextmanager
 def forks(cache: Path, cloud: str) -> Iterator[Forks]:
     """``cache``: the folder of compiled code."""
-    with Launcher(cache=cache) as launcher, HostForker(cloud) as hosts:
+    with Launcher(cache=cache, ahead=True) as launcher, HostForker(cloud) as hosts:
         launcher.start().close()  # it is ready
         hosts.start()
         yield Forks(launcher, hosts)

@@ -11,6 +11,7 @@ import gc
 import os
 import resource
 import signal
+import socket
 import sys
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from vetro.engine.task.messages import DEFECT, DISCONNECTED, FINE, MOST_DIGITS, 
 from vetro.engine.task.method_spans import MethodSpans
 from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
+from vetro.engine.task.rehearsal import rehearse
 from vetro.engine.task.task import Task
 from vetro.frames import FrameError
 from vetro.muranopl.runtime.stacks import RECURSION_LIMIT
@@ -41,7 +43,7 @@ class Memory:
             return
         # Read before the walls are up: then there is no /proc any more.
         budget = budget_mib << 20
-        with open("/proc/self/statm", encoding="ascii") as file:
+        with open("/proc/self/statm", "rb") as file:
             now = int(file.read().split()[0]) * resource.getpagesize()
         self._hard = now + budget + max(budget // ROOM_SHARE, LEAST_ROOM)
         resource.setrlimit(resource.RLIMIT_AS, (now + budget, self._hard))
@@ -52,8 +54,12 @@ class Memory:
             resource.setrlimit(resource.RLIMIT_AS, (self._hard, self._hard))
 
 
-def main(fd: int, installation: Installation, confinement: Confinement) -> int:
-    """Serves the pipe ``fd`` in a freshly forked process; the exit status."""
+def main(fd: int, installation: Installation, confinement: Confinement, *, ahead: bool = False) -> int:
+    """Serves the pipe ``fd`` in a freshly forked process; the exit status.
+
+    ``ahead``: ``fd`` is a socket on which the pipe will come. Until then the process does what can be done before its
+    task is known: it rehearses, so that the memory that tasks write to is its own already.
+    """
     try:
         _own_signals()
         _end_with(confinement.parent)
@@ -62,7 +68,13 @@ def main(fd: int, installation: Installation, confinement: Confinement) -> int:
         sys.set_int_max_str_digits(
             MOST_DIGITS
         )  # the language bounds its integers itself, a little beyond Python's limit
+        if ahead:
+            rehearse(installation)
+            gc.freeze()  # what that made is none of what the task makes
+            fd = _pipe_of(fd)
         effects = PipeEffects(fd)
+    except Disconnected:
+        return DISCONNECTED
     except OSError:
         return DEFECT
     try:
@@ -205,6 +217,15 @@ def _own_descriptors(fd: int) -> None:
         os.dup2(nowhere, standard)
     os.closerange(3, fd)
     os.closerange(fd + 1, MOST_DESCRIPTORS)
+
+
+def _pipe_of(channel: int) -> int:
+    """The pipe of the task, as soon as there is one. Raises `Disconnected`."""
+    with socket.socket(fileno=channel) as waiting:
+        fds = socket.recv_fds(waiting, 16, 1)[1]
+    if not fds:
+        raise Disconnected
+    return fds[0]
 
 
 def _end_with(parent: int) -> None:

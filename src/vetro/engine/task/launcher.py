@@ -59,7 +59,8 @@ class Launcher:
     register native classes. ``path``: further folders of Python modules, for those. ``require``: names of the layers
     of the sandbox without which no task is started (`vetro.engine.sandbox`). ``answering``: ``name=module:function``
     of what answers tasks of kind ``questions`` (`vetro.engine.installation`). ``nice``: how far behind others its
-    processes stand back. May be used from several threads.
+    processes stand back. ``ahead``: the next process is forked while nothing else happens, before anybody asks for it
+    (`vetro.engine.task.zygote_service`). May be used from several threads.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Launcher:
         require: Sequence[str] = (),
         answering: Sequence[str] = (),
         nice: int = 0,
+        ahead: bool = False,
     ) -> None:
         self._cache = cache
         self._natives = natives
@@ -78,6 +80,7 @@ class Launcher:
         self._require = require
         self._answering = answering
         self._nice = nice
+        self._ahead = ahead
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -144,6 +147,8 @@ class Launcher:
             command = [sys.executable, "-P", "-s", "-m", "vetro.engine.task.zygote", "--control", str(number)]
             if self._nice:
                 command += ["--nice", str(self._nice)]
+            if self._ahead:
+                command.append("--ahead")
             if self._cache is not None:
                 command += ["--cache", str(Path(self._cache).absolute())]
             given = (("--natives", self._natives), ("--require", self._require), ("--answering", self._answering))

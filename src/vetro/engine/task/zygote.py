@@ -42,12 +42,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--require", action="append", default=[])
     parser.add_argument("--answering", action="append", default=[])
     parser.add_argument("--nice", type=int, default=0)
+    parser.add_argument("--ahead", action="store_true")
     options = parser.parse_args(arguments)
     with_large_stack()
     os.nice(options.nice)
     from vetro.engine.task.zygote_service import serve  # not twice: here the program has begun anew
 
-    return serve(options.control, options.cache, options.natives, options.require, options.answering)
+    given = (options.natives, options.require, options.answering)
+    return serve(options.control, options.cache, *given, ahead=options.ahead)
 
 
 if __name__ == "__main__":

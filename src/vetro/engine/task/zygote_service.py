@@ -11,24 +11,45 @@ import socket
 import sys
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from vetro.engine.installation import Installation, prepare
 from vetro.engine.sandbox import Confinement, leave_network
 from vetro.engine.task import child, messages
+from vetro.engine.task.rehearsal import rehearse
 from vetro.engine.version import code
 
 #: Bytes of a request; it is just a word.
 REQUEST = 64
+#: Seconds without any event after which a process is forked ahead of its task: a full queue leaves none, and makes
+#: nobody wait for it.
+QUIET = 0.03
+#: Bytes of memory that have to be available for that.
+LEAST_AVAILABLE = 512 << 20
+
+
+class Spare(NamedTuple):
+    """A process that was forked ahead of its task, and where it waits for the task's pipe."""
+
+    pid: int
+    channel: socket.socket
 
 
 def serve(
-    control: int, cache: str | None, natives: Iterable[str], require: Iterable[str], answering: Iterable[str] = ()
+    control: int,
+    cache: str | None,
+    natives: Iterable[str],
+    require: Iterable[str],
+    answering: Iterable[str] = (),
+    *,
+    ahead: bool = False,
 ) -> int:
-    """Prepares the installation, says ``ready`` on ``control``, and forks until it closes."""
-    service = Zygote(socket.socket(fileno=control))
+    """Prepares the installation, says ``ready`` on ``control``, and forks until it closes. ``ahead``: also before
+    somebody asks (`Zygote`)."""
+    service = Zygote(socket.socket(fileno=control), ahead)
     gc.disable()  # what is loaded stays: looking through it for garbage would take a tenth of the start
     installation = prepare(natives, cache, answering)
+    rehearse(installation)
     confinement = Confinement(network=leave_network(), required=frozenset(require))
     if cache is not None:
         confinement.readable += (cache,)
@@ -36,10 +57,19 @@ def serve(
 
 
 class Zygote:
-    """The loop."""
+    """The loop.
 
-    def __init__(self, control: socket.socket) -> None:
+    ``ahead``: when nothing has happened for a moment, a process is forked for the next task, and rehearses (`child`).
+    There is one of these at most, each becomes one task, and where it is not there, or was killed, the task gets one
+    that is forked then. So nobody waits for it, and a full queue, which leaves no such moments, pays nothing for it.
+    """
+
+    def __init__(self, control: socket.socket, ahead: bool) -> None:
         self._control = control
+        self._ahead = ahead
+        #: Whether one is to be forked ahead: once after each task, so that one that dies is not made again and again.
+        self._wanted = False
+        self._spare: Spare | None = None
         self._selector = selectors.DefaultSelector()
         #: Tasks that have not ended: the launcher's socket of each.
         self._tasks: dict[int, socket.socket] = {}
@@ -67,12 +97,19 @@ class Zygote:
             return self._loop(wake_read, installation, confinement)
         finally:
             if os.getpid() == self._pid:
-                for pid in self._tasks:
+                for pid in (*self._tasks, *([self._spare.pid] if self._spare else [])):
                     os.kill(pid, signal.SIGKILL)
 
     def _loop(self, wake: int, installation: Installation, confinement: Confinement) -> int:
         while True:
-            for key, _ in self._selector.select():
+            events = self._selector.select(QUIET if self._wanted else None)
+            if not events:
+                self._wanted = False
+                try:
+                    self._fork_ahead(installation, confinement)
+                except OSError:  # whoever needs a process is told
+                    pass
+            for key, _ in events:
                 if key.data is None:
                     if not self._request(installation, confinement):
                         return 0
@@ -96,8 +133,9 @@ class Zygote:
             return True
         pipe, own = fds
         status = socket.socket(fileno=own)
+        self._wanted = self._ahead
         try:
-            pid = os.fork()
+            pid = self._hand_over(pipe) or os.fork()
         except OSError as error:
             os.close(pipe)
             _say(status, {"error": f"no process can be made: {error.strerror}"})
@@ -111,6 +149,32 @@ class Zygote:
         _say(status, {"pid": pid})
         return True
 
+    def _fork_ahead(self, installation: Installation, confinement: Confinement) -> None:
+        if self._spare is not None or _available() < LEAST_AVAILABLE:
+            return
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                ours.close()
+                raise
+            if pid == 0:
+                _become_task(theirs.fileno(), self._pid, installation, confinement, ahead=True)
+        self._spare = Spare(pid, ours)
+
+    def _hand_over(self, pipe: int) -> int | None:
+        """Gives the pipe to the process that was forked ahead; its number. None where there is none."""
+        spare, self._spare = self._spare, None
+        if spare is None:
+            return None
+        with spare.channel:
+            try:
+                socket.send_fds(spare.channel, [b"pipe"], [pipe])
+            except OSError:  # it was killed
+                return None
+        return spare.pid
+
     def _kill(self, mark: int) -> None:
         pid = mark - (1 << 32)
         status = self._tasks.get(pid)
@@ -123,14 +187,19 @@ class Zygote:
             os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
 
     def _reap(self) -> None:
-        while self._tasks:
+        while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
-            channel = self._tasks.pop(pid)
+            channel = self._tasks.pop(pid, None)
+            if channel is None:  # it had no task yet
+                if self._spare is not None and self._spare.pid == pid:
+                    self._spare.channel.close()
+                    self._spare = None
+                continue
             try:
                 self._selector.unregister(channel)
             except KeyError:
@@ -164,12 +233,20 @@ def _say(channel: socket.socket, message: dict[str, Any]) -> None:
         pass
 
 
-def _become_task(pipe: int, zygote: int, installation: Installation, confinement: Confinement) -> None:
+def _available() -> int:
+    """Bytes of memory that programs can have without swapping."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        return next((int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable:")), 0)
+
+
+def _become_task(
+    fd: int, zygote: int, installation: Installation, confinement: Confinement, *, ahead: bool = False
+) -> None:
     """The life of the child; never returns."""
     status = messages.DEFECT
     try:
         confinement.parent = zygote
-        status = child.main(pipe, installation, confinement)
+        status = child.main(fd, installation, confinement, ahead=ahead)
     except BaseException:
         if sys.stderr is not None:
             sys.excepthook(*sys.exc_info())

@@ -78,18 +78,32 @@ class TypeRegistry:
         self._linking: list[tuple[Any, ...]] = []
         self._declared = None if session.code_cache is None else DeclarationCache(session.code_cache)
         self._broken: dict[tuple[Any, ...], MuranoError] = {}
+        #: Those whose static properties have values.
+        self._valued: list[MuranoType] = []
+        #: The package that all linked classes are of, where nothing was linked since `keep`.
+        self._kept: str | None = None
 
     def __iter__(self) -> Any:
         return iter(list(self._types.values()))
 
     def restart(self) -> None:
         """Forgets the values of static properties: the classes are for another run."""
-        for linked in self._types.values():
+        for linked in self._valued:
             linked.restart()
+        self._valued = []
+
+    def has_values(self, linked: MuranoType) -> None:
+        """The static properties of a class begin to have values."""
+        self._valued.append(linked)
 
     def keep(self, package: str) -> None:
-        """Forgets the classes of all other packages, which are to be read with the session's present cache."""
-        self._types = {key: linked for key, linked in self._types.items() if key[1] == package and not key[3]}
+        """Forgets the classes of all other packages, which are to be read with the session's present cache.
+
+        The second time it looks at no class: a task process would have to copy the memory of each.
+        """
+        if self._kept != package:
+            self._types = {key: linked for key, linked in self._types.items() if key[1] == package and not key[3]}
+            self._kept = package
         self._broken.clear()
         self._declared = None if self.session.code_cache is None else DeclarationCache(self.session.code_cache)
         self.restart()
@@ -187,6 +201,7 @@ class TypeRegistry:
             finally:
                 self._linking.pop()
             self._types[key] = found
+            self._kept = None
             try:
                 for imported in found.decl.imports:
                     found.resolve_class(imported)

@@ -279,10 +279,16 @@ class MuranoType:
         value = self._statics.get(prop.name, MISSING)
         if value is MISSING:
             value = prop.default(self.type_object) if prop.has_default else None
-            value = self._statics[prop.name] = prop.apply(value, self.type_object)
-            return value
+            return self._set_static(prop, value)
         return prop.apply(value, self.type_object)
 
     def write_static(self, prop: LinkedProperty, value: Any) -> None:
         """Sets a static property through its contract."""
-        self._statics[prop.name] = prop.apply(value, self.type_object)
+        self._set_static(prop, value)
+
+    def _set_static(self, prop: LinkedProperty, value: Any) -> Any:
+        value = prop.apply(value, self.type_object)
+        if not self._statics:
+            self.session.types.has_values(self)
+        self._statics[prop.name] = value
+        return value

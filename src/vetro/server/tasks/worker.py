@@ -90,7 +90,7 @@ def main(
             stack.callback(effect_hosts.close)
             effect_hosts.forker(config["cloud.kind"]).start()
         if launcher is None:
-            launcher = stack.enter_context(Launcher(cache=sandboxed_workers.compiled_folder(config)))
+            launcher = stack.enter_context(Launcher(cache=sandboxed_workers.compiled_folder(config), ahead=True))
             launcher.start().close()
         runner = TaskRunner(config, launcher, hosts, step)
         pool = WorkerPool(config, runner, stop.wanted)
