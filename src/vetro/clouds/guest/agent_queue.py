@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 #: Characters of user data that are looked at; boot scripts have some ten thousand.
 _LONGEST = 4 << 20
-_BLOB = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
+_SHORTEST_BLOB = 40
+_BLOB = re.compile(rf"[A-Za-z0-9+/]{{{_SHORTEST_BLOB},}}={{0,2}}")
 _BOUNDARY = re.compile(
     r"""^content-type:\s*multipart/[^\n]*(?:\n[ \t][^\n]*)*?boundary=(?:"([^"\n]+)"|([^\s;]+))""", re.I | re.M
 )
@@ -21,6 +22,8 @@ def agent_queue(user_data: str, environment: str) -> str | None:
     """The agent's input queue of a server of this environment; null where the data names none or another's."""
     prefix = queue_prefix(environment)
     for text in _texts(user_data[:_LONGEST]):
+        if "queue" not in text.lower():  # a boot script is searched for the word in a tenth of the time
+            continue
         for found in _QUEUE.finditer(text):
             if found.group(1).startswith(prefix) and len(found.group(1)) > len(prefix):
                 return found.group(1)
@@ -36,8 +39,9 @@ def _texts(data: str) -> Iterator[str]:
     """The data or the parts of a multipart message, and texts written as Base64 in any of them."""
     for part in _parts(data, 0):
         yield part
-        for blob in _BLOB.findall(part):
-            yield _decoded(blob)
+        for word in part.split():
+            if len(word) >= _SHORTEST_BLOB:  # the pattern alone is tried at each letter of each word
+                yield from map(_decoded, _BLOB.findall(word))
 
 
 def _parts(data: str, depth: int) -> Iterator[str]:

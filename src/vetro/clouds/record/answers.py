@@ -14,10 +14,13 @@ import binascii
 import hashlib
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 _VERSION = "2.0.0"
+#: Bodies up to this length are remembered with what they do.
+_REMEMBERED = 10_000
 
 
 def texts_of(plan: Mapping[str, Any]) -> list[str]:
@@ -128,24 +131,34 @@ def _failed_script(plan: Mapping[str, Any], effects: Mapping[str, Any]) -> tuple
 
 def _value(plan: Mapping[str, Any], effects: Mapping[str, Any]) -> Any:
     """What the Body would return, as far as its shape tells."""
-    text = textwrap.dedent(str(plan.get("Body") or "").expandtabs(4)).strip("\n")
-    try:
-        tree = ast.parse("def body():\n" + textwrap.indent(text or "return", "    "))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    body = str(plan.get("Body") or "")
+    statements = _statements(body) if len(body) <= _REMEMBERED else _statements.__wrapped__(body)
+    if statements is None:
         return ""
     names: dict[str, ast.expr] = {}
     returned: ast.expr | None = None
-    function = tree.body[0]
-    assert isinstance(function, ast.FunctionDef)
-    for statement in function.body:
+    for statement in statements:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             names[statement.targets[0].id] = statement.value
         elif isinstance(statement, ast.Return):
             returned = statement.value
             break
     else:
-        return None if all(isinstance(s, (ast.Expr, ast.Assign, ast.Pass)) for s in function.body) else ""
+        return None if all(isinstance(s, (ast.Expr, ast.Assign, ast.Pass)) for s in statements) else ""
     return None if returned is None else _expression(returned, names, plan, effects)
+
+
+@lru_cache(maxsize=16)
+def _statements(body: str) -> Sequence[ast.stmt] | None:
+    """What a Body does, which the plans of all servers of a kind have in common; None for what is no Python."""
+    text = textwrap.dedent(body.expandtabs(4)).strip("\n")
+    try:
+        tree = ast.parse("def body():\n" + textwrap.indent(text or "return", "    "))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return function.body
 
 
 def _expression(

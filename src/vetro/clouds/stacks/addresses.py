@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from vetro.clouds.drivers import values
@@ -24,7 +25,12 @@ class NoAddressLeft(CloudError):
 
 def network_of(subnet: Mapping[str, Any]) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     """The network of a subnet's record."""
-    return ipaddress.ip_network(subnet["cidr"])
+    return _network(subnet["cidr"])
+
+
+@lru_cache(maxsize=1024)
+def _network(cidr: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    return ipaddress.ip_network(cidr)
 
 
 def mac_of(port: str) -> str:

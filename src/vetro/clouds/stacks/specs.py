@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Mapping
-from typing import Any
-
 from vetro.clouds.drivers.specs import GroupSpec, NetworkSpec, NicSpec, SecurityRule, ServerSpec, SubnetSpec, VolumeSpec
 from vetro.clouds.drivers.values import DeviceName, Name, interface
 from vetro.clouds.interface import Owner
 from vetro.clouds.stacks.address_plan import Plan
+from vetro.clouds.stacks.addresses import network_of
 from vetro.clouds.stacks.default_networks import ROUTER_INTERFACE
 from vetro.clouds.stacks.services import Services
 from vetro.clouds.stacks.state.inventory import Inventory, Record, fixed_id
@@ -96,14 +93,14 @@ def nic_spec(things: Inventory, port: Record) -> NicSpec:
     """One interface with its floating addresses."""
     fixed = port.get("fixed_ips") or []
     subnets = {ip["subnet_id"]: things.get("subnet", ip["subnet_id"]) for ip in fixed}
-    extra = [interface(f"{ip['ip_address']}/{_prefix(subnets[ip['subnet_id']])}") for ip in fixed[1:]]
+    extra = [interface(f"{ip['ip_address']}/{network_of(subnets[ip['subnet_id']]).prefixlen}") for ip in fixed[1:]]
     first = subnets[fixed[0]["subnet_id"]] if fixed else None
     return NicSpec(
         port_id=port["id"],
         network_id=port["network_id"],
         mac=port["mac_address"],
         ip=fixed[0]["ip_address"] if fixed else None,
-        prefix=_prefix(first) if first else 0,
+        prefix=network_of(first).prefixlen if first else 0,
         gateway=first.get("gateway_ip") if first else None,
         extra=tuple(extra),
         allowed=tuple(pair["ip_address"] for pair in port.get("allowed_address_pairs") or ()),
@@ -111,10 +108,6 @@ def nic_spec(things: Inventory, port: Record) -> NicSpec:
         security=port.get("port_security_enabled", True),
         floating=tuple(ip["floating_ip_address"] for ip in things.all("floatingip", holder=port["id"])),
     )
-
-
-def _prefix(subnet: Mapping[str, Any]) -> int:
-    return ipaddress.ip_network(subnet["cidr"]).prefixlen
 
 
 def server_spec(things: Inventory, server: Record, user_data: str | None = None) -> ServerSpec:

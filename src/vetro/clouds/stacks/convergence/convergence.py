@@ -178,7 +178,7 @@ class Convergence:
         """A resource that is to be made. Its id follows from stack and name: repeated runs end in the same model."""
         live = self.live
         live.place += 1
-        return State(fresh_id(live, name, self.database), name, type_name, properties=props, place=live.place)
+        return State(fresh_id(live, name), name, type_name, properties=props, place=live.place)
 
     def _retire(self, state: State, handler: ResourceType) -> None:
         """Its successor gets what only one can have; it is removed when all others point to the successor."""

@@ -83,6 +83,8 @@ class LiveStack:
     place: int = 0
     #: What the change that is under way needs of the quotas: id of a resource -> amounts.
     quota_needs: dict[str, dict[str, int]] = field(default_factory=dict)
+    #: Ids of things that a snapshot of the environment keeps; none comes while the stack is worked on.
+    kept: frozenset[str] = frozenset()
     #: What it may use.
     allowance: Allowance = field(default_factory=Allowance)
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from vetro.clouds.interface import CloudError
 from vetro.clouds.stacks.convergence.live import LiveStack, TemplateScope
-from vetro.clouds.stacks.state.database import Database
 from vetro.clouds.stacks.state.inventory import Inventory, fixed_id
-from vetro.clouds.stacks.state.snapshot_rows import holds
+from vetro.clouds.stacks.state.snapshot_rows import ids_kept
 from vetro.clouds.stacks.templates.functions import Unknown, resolve
 from vetro.clouds.stacks.templates.limits import MOST_RESOURCES
 
@@ -48,21 +47,25 @@ def plan(live: LiveStack, things: Inventory) -> None:
 
     What a template does not tell (the size of a group that follows from an attribute) is counted when it is made.
     """
+    live.kept = ids_kept(things.database, live.row.owner)
     for name in live.dirty:
         if not live.enabled(name):
             continue
-        state, type_name = live.states.get(name), live.types[name]
-        id = state.id if state is not None else fresh_id(live, name, things.database)
-        if type_name in _COUNTED:
-            live.quota_needs[id] = _needs(live, type_name, live.definitions[name].properties, things)
-        elif type_name == _GROUP:
+        type_name = live.types[name]
+        if type_name not in _COUNTED and type_name != _GROUP:
+            continue
+        state = live.states.get(name)
+        id = state.id if state is not None else fresh_id(live, name)
+        if type_name == _GROUP:
             live.quota_needs.update(_group(live, name, id, things))
+        else:
+            live.quota_needs[id] = _needs(live, type_name, live.definitions[name].properties, things)
 
 
-def fresh_id(live: LiveStack, name: str, database: Database) -> str:
+def fresh_id(live: LiveStack, name: str) -> str:
     """The first id of a resource that neither one to be removed has, nor one that a snapshot keeps."""
     count = 0
-    while (id := resource_id(live.row.id, name, count)) in live.old or holds(database, id):
+    while (id := resource_id(live.row.id, name, count)) in live.old or id in live.kept:
         count += 1
     return id
 

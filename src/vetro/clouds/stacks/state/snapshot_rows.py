@@ -68,6 +68,13 @@ def holds(database: Database, id: str) -> bool:
     return database.row("SELECT 1 FROM snapshot_rows WHERE id = ? AND part = 'records'", (id,)) is not None
 
 
+def ids_kept(database: Database, owner: Owner) -> frozenset[str]:
+    """The ids of all things that an environment's snapshot keeps."""
+    where = "project = ? AND environment = ? AND part = 'records'"
+    rows = database.rows(f"SELECT id FROM snapshot_rows WHERE {where}", (owner.project, owner.environment))
+    return frozenset(id for (id,) in rows)
+
+
 def named_by_another(database: Database, owner: Owner, region: str, name: str) -> bool:
     """Whether another environment of the project may want a stack of this name back."""
     rows = database.rows(
