@@ -2,7 +2,8 @@
 
 A class is described when an object of it is there, so a form never unfolds further than its values. In a filled-in
 form the `sections` of a list hold its items (fields named ``0``, ``1``…), those of a map additionally a section
-`ENTRIES` with the entries that have no field of their own; those of a reference the fields of the object in it.
+`ENTRIES` with the entries that have no field of their own; those of a reference the fields of the object in it, which
+a file that people give has none of.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 from vetro.forms.catalog import MAX_IMPLEMENTATIONS, DescribedClass, Describer
 from vetro.forms.cloud_choices import CloudChoices
 from vetro.forms.keywords import Schema
-from vetro.forms.model import Choice, Field, Form, Page, Picker, Section
+from vetro.forms.model import FILE, Choice, Field, Form, Page, Picker, Section
 from vetro.forms.objects import Objects
 from vetro.model.header import header_of, id_of, type_of
 from vetro.model.paths import ABSENT, child, is_list, pointer
@@ -97,6 +98,8 @@ class Filler:
             return self._list(field, value, path, depth)
         if field.kind in ("object", "map") and isinstance(value, Mapping):
             return self._map(field, value, path, depth)
+        if field.widget == FILE and isinstance(value, Mapping):
+            return replace(field, value={**value, **shown_header(value)}, answered=True)
         if field.picker is not None and isinstance(value, Mapping):
             return self._object(field, field.picker, value, depth)
         return replace(field, value=value, answered=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,45 @@ def test_a_form_of_a_server_is_filled_in_and_its_actions_ask(remote: Remote, tmp
         child.expect("Hello Ann from Maps", timeout=PATIENCE)
     shown: Any = remote.data("env", "show", "fair")
     assert shown["status"] == "ready"
+
+
+STORE = """
+Namespaces: {=: depot, std: io.vetro.std, murano: io.murano}
+Name: Store
+Extends: murano:Application
+Properties:
+  name: {Contract: $.string().notNull()}
+Methods:
+  deploy: {Body: []}
+  first:
+    Scope: Public
+    Arguments:
+      - content: {Contract: $.class(std:StoredFile).notNull()}
+      - more: {Contract: [$.class(std:StoredFile).notNull()]}
+    Body: {Return: $content}
+"""
+
+
+def test_an_action_asks_for_files_by_their_paths(remote: Remote, here: Path) -> None:
+    require = "Require: {io.vetro.std: 1}\n"
+    package = write_package(here / "depot", {"depot.Store": STORE}, name="depot", extra=require)
+    remote.ok("deploy", str(package), "--env", "depot")
+    content = os.urandom(70_000)
+    for name in ("large.bin", "other.bin"):
+        (here / name).write_bytes(content)
+    with remote.terminal("action", "depot", "first", "--save", "copy.bin") as child:
+        child.expect("Content.*path of a file")
+        child.sendline("none.bin")
+        child.expect("none.bin cannot be read: No such file")
+        child.expect("Content.*path of a file")
+        child.sendline("large.bin")
+        child.expect("More.*0 so far")
+        child.sendline("+")
+        child.expect("More / 1.*path of a file")
+        child.sendline("other.bin")
+        child.expect("More.*1 so far")
+        child.sendline("")
+        child.expect("Enter: that is right")
+        child.sendline("")
+        child.expect("copy.bin, 70000 bytes", timeout=PATIENCE)
+    assert (here / "copy.bin").read_bytes() == content

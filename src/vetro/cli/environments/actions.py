@@ -42,7 +42,7 @@ def action(
     known, names = _known(client, environment)
     about = "class" if client.local else "object_id"
     chosen = chosen_action(known, names, method, app, environment["name"], about)
-    args = {**args, **{key: upload(client, environment["id"], path) for key, path in (uploads or {}).items()}}
+    args = {**args, **{key: _uploaded(client, environment["id"], path) for key, path in (uploads or {}).items()}}
     task = _asked(client, environment["id"], chosen) if ask and not client.local else None
     if task is None:
         task = client.post(f"/environments/{environment['id']}/actions/{chosen['id']}", {"args": dict(args)})
@@ -58,6 +58,13 @@ def action(
     if (found := file_in(ended["result"])) is not None:
         out.note(f"the result is the file '{found[0]}' of {out.plural(len(found[2]), 'byte')}: --save PATH keeps it")
     out.print_data(ended["result"], output)
+
+
+def _uploaded(client: Client, environment: str, path: str) -> dict[str, Any]:
+    try:
+        return upload(client, environment, path)
+    except OSError as error:
+        out.fail(f"{out.shown(path)} cannot be read: {error.strerror}")
 
 
 def _known(client: Client, environment: Mapping[str, Any]) -> tuple[list[dict[str, Any]], dict[str, str]]:

@@ -13,17 +13,14 @@ from vetro.model.files import stored_object
 
 
 def upload(client: Client, environment: str, path: str) -> dict[str, Any]:
-    """Brings a file to the service; the argument that it is. Fails the command where it cannot be read."""
+    """Brings a file to the service; the object that it is. Raises `OSError` where it cannot be read."""
     digest, size = hashlib.sha256(), 0
-    try:
-        with open(path, "rb") as file:
-            begun = client.post(f"/environments/{environment}/files")
-            while data := file.read(begun["part"]):
-                client.put_part(f"/environments/{environment}/files/{begun['file']}", data, offset=size)
-                digest.update(data)
-                size += len(data)
-    except OSError as error:
-        out.fail(f"{out.shown(path)} cannot be read: {error.strerror}")
+    with open(path, "rb") as file:
+        begun = client.post(f"/environments/{environment}/files")
+        while data := file.read(begun["part"]):
+            client.put_part(f"/environments/{environment}/files/{begun['file']}", data, offset=size)
+            digest.update(data)
+            size += len(data)
     return stored_object(os.path.basename(path), begun["file"], size, digest.hexdigest())
 
 

@@ -21,7 +21,7 @@ class Dialogue(Asking):
     """``given``: answers that are suggested. `work` always has all answers so far. `run` raises what `FormSession`
     raises, `UnknownAnswer`, and `EOFError` and `KeyboardInterrupt` when the person goes away.
 
-    ``everything``: fields of level "advanced", too. ``create``: see `Asking`.
+    ``everything``: fields of level "advanced", too. ``create``, ``upload``: see `Asking`.
     """
 
     def __init__(
@@ -33,8 +33,9 @@ class Dialogue(Asking):
         *,
         everything: bool = False,
         create: Create | None = None,
+        upload: ask.Upload | None = None,
     ) -> None:
-        super().__init__(form_session, work, io, create=create)
+        super().__init__(form_session, work, io, create=create, upload=upload)
         self._given = given
         self._everything = everything
         self._suggested: set[int] = set()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from vetro.cli import output as out
@@ -12,6 +13,7 @@ from vetro.forms import password_generator
 from vetro.forms.entry import read
 from vetro.forms.model import Choice, Field, ranked
 from vetro.forms.validation import limits_in_words
+from vetro.model.files import stored_in
 from vetro.model.paths import ABSENT
 
 #: Choices that are listed at once; more by search.
@@ -23,6 +25,8 @@ KEPT = object()
 
 #: (what, search) -> choices and whether there are more.
 Search = Callable[[str, str], tuple[Sequence[Choice], bool]]
+#: Path -> the object that the file is for whoever asked for it; raises `OSError`.
+Upload = Callable[[str], Mapping[str, Any]]
 
 
 def current(field: Field) -> Any:
@@ -119,6 +123,22 @@ def ask_secret(io: TerminalIO, label: str, field: Field) -> Any:
         if io.secret(prompt_of(f"{label}, again", field)) == text:
             return text
         io.say("  These are not the same. Once more.")
+
+
+def ask_file(io: TerminalIO, label: str, field: Field, upload: Upload) -> Any:
+    """A file, by its path."""
+    held = stored_in(current(field))
+    prompt = prompt_of(f"{label} (path of a file)", field, "" if held is None else held[0])
+    while True:
+        text = entered(io, prompt, explanation(field))
+        if text is None:
+            return ABSENT
+        if text == "":
+            return KEPT
+        try:
+            return upload(os.path.expanduser(text))
+        except OSError as error:
+            io.say(f"  {out.shown(text)} cannot be read: {error.strerror}")
 
 
 def ask_several(io: TerminalIO, label: str, field: Field, choices: Sequence[Choice]) -> Any:

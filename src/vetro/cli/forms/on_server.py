@@ -76,7 +76,9 @@ def filled_in(form_session: RemoteFormSession, work: Work, given: Given, asked: 
             return str(other.result(filled_in(other, other.begin(), {}, True, everything))["object_id"])
 
         try:
-            return Dialogue(form_session, work, given, Terminal(), everything=everything, create=create).run()
+            return Dialogue(
+                form_session, work, given, Terminal(), everything=everything, create=create, upload=form_session.upload
+            ).run()
         except (KeyboardInterrupt, EOFError):
             out.note("")
             out.fail(

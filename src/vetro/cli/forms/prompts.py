@@ -13,7 +13,7 @@ from vetro.cli.forms.terminal import TerminalIO, entered
 from vetro.cli.plaindata import json_text
 from vetro.data_classes import dataclass
 from vetro.forms.entry import read
-from vetro.forms.model import Choice, Field, Page
+from vetro.forms.model import FILE, Choice, Field, Page
 from vetro.forms.sessions import FormFailed, FormSession, Work
 from vetro.model.paths import ABSENT, pointer
 
@@ -30,11 +30,21 @@ class _New:
 
 
 class Asking:
-    """`work` always has all answers so far. ``create``: makes an application for a field of a definition."""
+    """`work` always has all answers so far. ``create``: makes an application for a field of a definition; ``upload``:
+    what becomes of a file that a field wants, where files can be given."""
 
-    def __init__(self, form_session: FormSession, work: Work, io: TerminalIO, *, create: Create | None = None) -> None:
+    def __init__(
+        self,
+        form_session: FormSession,
+        work: Work,
+        io: TerminalIO,
+        *,
+        create: Create | None = None,
+        upload: ask.Upload | None = None,
+    ) -> None:
         self.form_session = form_session
         self._create = create
+        self._upload = upload
         self.work = work
         self._io = io
         #: Questions that were answered with the one that made them.
@@ -73,6 +83,8 @@ class Asking:
             value = ask.ask_secret(self._io, label, field)
         elif field.kind == "boolean":
             value = ask.ask_yes(self._io, label, field, bool(ask.current(field)))
+        elif field.widget == FILE and self._upload is not None:
+            value = ask.ask_file(self._io, label, field, self._upload)
         elif field.kind == "reference" and not self._texts:
             value = ask.ask_object(self._io, label, field, self._search(field))
         elif field.choices or field.kind in ("choice", "reference"):
@@ -192,7 +204,9 @@ class Asking:
             if not key:
                 return
             label = f"{question.label} / {key}"
-        if template.kind == "reference":
+        if template.widget == FILE and self._upload is not None:
+            value = ask.ask_file(self._io, label, template, self._upload)
+        elif template.kind == "reference":
             value = ask.ask_object(self._io, label, template, self._search(template))
         elif template.kind in ("object", "map"):
             value = {}

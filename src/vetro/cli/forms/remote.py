@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from vetro.cli.client.requests import Client
+from vetro.cli.environments.stored_files import upload
 from vetro.diagnostics import Diagnostic
 from vetro.forms.model import Choice, Form, Picker, flaw
 from vetro.forms.plainform import form_of
@@ -97,6 +98,10 @@ class RemoteFormSession(FormSession):
         found = self._client.get("/packages", fqn=package, limit=1)["items"][0]
         about = {"environment_id": self._first["environment_id"], "package": found["id"], "into": self.id}
         return RemoteFormSession(self._client, self._client.post("/forms", about))
+
+    def upload(self, path: str) -> dict[str, Any]:
+        """The object that a file of this machine is, once the server has it. Raises `OSError`."""
+        return upload(self._client, str(self._first["environment_id"]), path)
 
     def discard(self) -> None:
         """Throws the form away."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from vetro.data_classes import dataclass
 from vetro.forms.model import Field, Form, Section
 from vetro.forms.values import same
+from vetro.model.files import stored_in
 from vetro.model.header import class_of, header_of
 from vetro.model.paths import pointer
 from vetro.model.secrets import is_mark
@@ -121,6 +122,8 @@ def _rows(
 
 
 def _object_text(value: Mapping[str, Any], words: ReviewWords) -> str:
+    if (stored := stored_in(value)) is not None:
+        return stored[0]
     name, given = class_of(value).rpartition(".")[2], value["?"].get("name")
     return f"{given} ({name})" if given else words.new.format(name=name)
 
