@@ -19,6 +19,8 @@ from vetro.agent.signing import SigningKey, ensure_key
 from vetro.agent.sockets import SocketChannel
 from vetro.clouds.messages import Channel
 
+pytestmark = pytest.mark.xdist_group("agent: broker")  # asked for by name, see `served`
+
 
 @pytest.fixture(scope="module")
 def key(tmp_path_factory: pytest.TempPathFactory) -> SigningKey:

@@ -6,13 +6,12 @@ from __future__ import annotations
 import json
 import re
 import socket
-from collections.abc import Iterator
 
 import pytest
 
 from tests.server.servekit import Service
 
-pytestmark = pytest.mark.attack("bodies", "smuggling")
+pytestmark = [pytest.mark.attack("bodies", "smuggling"), pytest.mark.xdist_group("server/http: edge")]
 
 NEXT = b"GET /v2/smuggled HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 POST = b"POST /v2/environments HTTP/1.1\r\n%s\r\n"
@@ -22,23 +21,13 @@ NOTHING = b"0\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    found = Service(tmp_path_factory.mktemp("framing"), "--workers", "0", VETRO_SERVER__PROCESSES="1")
-    try:
-        found.await_ready()
-        yield found
-    finally:
-        found.end()
+def token(edge: Service) -> bytes:
+    return edge.admin("token", "create", "admin", "-o", "value").encode()
 
 
-@pytest.fixture(scope="module")
-def token(service: Service) -> bytes:
-    return service.admin("token", "create", "admin", "-o", "value").encode()
-
-
-def statuses(service: Service, data: bytes) -> list[int]:
+def statuses(edge: Service, data: bytes) -> list[int]:
     """Those of all answers until the service closes the connection; 0 last where it waits for more."""
-    port = int(json.loads(service.ready.read_text())["url"].rpartition(":")[2])
+    port = int(json.loads(edge.ready.read_text())["url"].rpartition(":")[2])
     received, open_still = b"", False
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.sendall(data)
@@ -76,29 +65,29 @@ def statuses(service: Service, data: bytes) -> list[int]:
     ],
 )
 def test_what_is_ambiguous_is_refused_and_ends_the_connection(
-    service: Service, token: bytes, headers: bytes, body: bytes
+    edge: Service, token: bytes, headers: bytes, body: bytes
 ) -> None:
     own = HOST + b"X-Auth-Token: %s\r\nContent-Type: application/json\r\n" % token
-    assert statuses(service, POST % (own + headers) + body + NEXT) == [400]
+    assert statuses(edge, POST % (own + headers) + body + NEXT) == [400]
 
 
-def test_a_length_beside_chunks_does_not_count_and_ends_the_connection(service: Service, token: bytes) -> None:
+def test_a_length_beside_chunks_does_not_count_and_ends_the_connection(edge: Service, token: bytes) -> None:
     own = HOST + b"X-Auth-Token: %s\r\nContent-Type: application/json\r\n" % token
     for both in (b"Content-Length: 3\r\n" + CHUNKED, CHUNKED + b"Content-Length: 3\r\n"):
-        assert statuses(service, POST % (own + both) + NOTHING + NEXT) == [400]
+        assert statuses(edge, POST % (own + both) + NOTHING + NEXT) == [400]
 
 
-def test_a_body_that_was_not_wanted_is_no_request(service: Service) -> None:
+def test_a_body_that_was_not_wanted_is_no_request(edge: Service) -> None:
     """Who is not signed in is answered before the body was read."""
     head = HOST + b"Content-Type: application/json\r\nContent-Length: 100000\r\n"
-    assert statuses(service, POST % head + NEXT) == [401]
+    assert statuses(edge, POST % head + NEXT) == [401]
     small = HOST + b"Content-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n" % len(NEXT)
-    assert statuses(service, POST % small + NEXT) == [401]
+    assert statuses(edge, POST % small + NEXT) == [401]
 
 
-def test_a_token_in_a_trailer_signs_nobody_in(service: Service, token: bytes) -> None:
+def test_a_token_in_a_trailer_signs_nobody_in(edge: Service, token: bytes) -> None:
     head = HOST + b"Content-Type: application/json\r\nConnection: close\r\n" + CHUNKED
-    assert statuses(service, POST % head + b"2\r\n{}\r\n0\r\nX-Auth-Token: %s\r\n\r\n" % token) == [401]
+    assert statuses(edge, POST % head + b"2\r\n{}\r\n0\r\nX-Auth-Token: %s\r\n\r\n" % token) == [401]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +104,6 @@ def test_a_token_in_a_trailer_signs_nobody_in(service: Service, token: bytes) ->
         (b"GET /v2/me?" + b"a" * 70_000 + b" HTTP/1.1", HOST, [414]),
     ],
 )
-def test_other_heads(service: Service, token: bytes, request_line: bytes, headers: bytes, found: list[int]) -> None:
+def test_other_heads(edge: Service, token: bytes, request_line: bytes, headers: bytes, found: list[int]) -> None:
     own = b"X-Auth-Token: %s\r\nConnection: close\r\n" % token
-    assert statuses(service, request_line + b"\r\n" + headers + own + b"\r\n") == found
+    assert statuses(edge, request_line + b"\r\n" + headers + own + b"\r\n") == found

@@ -17,6 +17,8 @@ import pytest
 from tests.server.servekit import Service
 from vetro.server.http.gateway import Gateway, environ_of
 
+pytestmark = pytest.mark.xdist_group("server/http: edge")
+
 
 def scope(*headers: tuple[str, str], path: str = "/", client: str = "192.0.2.7") -> dict[str, Any]:
     return {
@@ -110,21 +112,8 @@ def test_a_stream_ends_with_its_client_and_is_closed() -> None:
     assert parts.closed and parts.sent < 1000
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    found = Service(
-        tmp_path_factory.mktemp("edge"), "--workers", "0", VETRO_SERVER__PROCESSES="1", VETRO_SERVER__THREADS="4",
-        VETRO_SERVER__STREAMS="2", VETRO_SERVER__TRUSTED_PROXIES="127.0.0.1",
-    )  # fmt: skip
-    try:
-        found.await_ready()
-        yield found
-    finally:
-        found.end()
-
-
-def connected(service: Service, data: bytes) -> socket.socket:
-    port = int(json.loads(service.ready.read_text())["url"].rpartition(":")[2])
+def connected(edge: Service, data: bytes) -> socket.socket:
+    port = int(json.loads(edge.ready.read_text())["url"].rpartition(":")[2])
     connection = socket.create_connection(("127.0.0.1", port), timeout=60)
     connection.sendall(data)
     return connection
@@ -139,26 +128,26 @@ def post(token: str, length: int, more: str = "") -> bytes:
 
 @pytest.mark.attack("bodies", "H5")
 @pytest.mark.campaign
-def test_idle_bodies_stop_nobody_from_writing(service: Service, tmp_path: Path) -> None:
+def test_idle_bodies_stop_nobody_from_writing(edge: Service, tmp_path: Path) -> None:
     """With 6 threads, so that 120 bodies that never come would hold all of them twenty times over."""
-    hostile = service.admin("token", "create", "admin", "-o", "value")
-    service.admin("project", "create", "other")
+    hostile = edge.admin("token", "create", "admin", "-o", "value")
+    edge.admin("project", "create", "other")
     person = ("--project", "other", "--role", "member", "--password-stdin")
-    service.admin("user", "create", "bob", *person, input="pw of bob")
+    edge.admin("user", "create", "bob", *person, input="pw of bob")
     body = json.dumps({"name": "bob", "password": "pw of bob"}).encode()
-    status, answer = service.send("POST", "/v2/auth/login", body, {"Content-Type": "application/json"})
+    status, answer = edge.send("POST", "/v2/auth/login", body, {"Content-Type": "application/json"})
     assert status == 200, answer
     own = {"X-Auth-Token": json.loads(answer)["token"], "Content-Type": "application/json"}
-    idle = [connected(service, post(hostile, 1000)) for _ in range(60)]
-    idle += [connected(service, post("nobody", 1000)) for _ in range(60)]
-    idle += [connected(service, b"POST /v2/auth/login HTTP/1.1\r\nHost: x\r\nContent-Len") for _ in range(60)]
+    idle = [connected(edge, post(hostile, 1000)) for _ in range(60)]
+    idle += [connected(edge, post("nobody", 1000)) for _ in range(60)]
+    idle += [connected(edge, b"POST /v2/auth/login HTTP/1.1\r\nHost: x\r\nContent-Len") for _ in range(60)]
     try:
         for number in range(5):
             # In one piece: a body of its own piece may be late on a busy machine, and then takes a place, too.
             name = b'{"name": "e%d"}' % number
-            with connected(service, post(own["X-Auth-Token"], len(name)) + name) as connection:
+            with connected(edge, post(own["X-Auth-Token"], len(name)) + name) as connection:
                 assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
-            assert service.get("/v1/environments", **own)[0] == 200
+            assert edge.get("/v1/environments", **own)[0] == 200
         # Those who wait are told why, most of them at once, the others when they were too slow.
         heads = [connection.recv(1000).split(b"\r\n", 1)[0] for connection in idle[:120]]
         assert {head.split(b" ")[1] for head in heads[:60]} <= {b"408", b"503"}
@@ -169,21 +158,21 @@ def test_idle_bodies_stop_nobody_from_writing(service: Service, tmp_path: Path) 
 
 
 @pytest.mark.attack("bodies", "M2")
-def test_an_underscore_does_not_make_a_token_or_an_address(service: Service) -> None:
-    token = service.admin("token", "create", "admin", "-o", "value")
-    assert service.get("/v1/environments", X_Auth_Token=token)[0] == 401
-    service.get("/v1/log-of-this", **{"X-Forwarded-For": "192.0.2.1", "X_Forwarded_For": "198.51.100.9"})
-    lines = [line for line in service.errors.read_text().splitlines() if "log-of-this" in line]
+def test_an_underscore_does_not_make_a_token_or_an_address(edge: Service) -> None:
+    token = edge.admin("token", "create", "admin", "-o", "value")
+    assert edge.get("/v1/environments", X_Auth_Token=token)[0] == 401
+    edge.get("/v1/log-of-this", **{"X-Forwarded-For": "192.0.2.1", "X_Forwarded_For": "198.51.100.9"})
+    lines = [line for line in edge.errors.read_text().splitlines() if "log-of-this" in line]
     assert lines and "192.0.2.1" in lines[0] and "198.51.100.9" not in lines[0]
 
 
 @pytest.mark.campaign
-def test_bodies_of_many_sizes_arrive_whole(service: Service) -> None:
-    token = service.admin("token", "create", "admin", "-o", "value")
+def test_bodies_of_many_sizes_arrive_whole(edge: Service) -> None:
+    token = edge.admin("token", "create", "admin", "-o", "value")
     for size in (1, 65_536, 1 << 20, 5 << 20):
         body = json.dumps({"name": "x" * size}).encode()
-        status, answer = service.send(
+        status, answer = edge.send(
             "POST", "/v1/environments", body, {"X-Auth-Token": token, "Content-Type": "application/json"}
         )
         assert status == (200 if size == 1 else 400), (size, answer[:200])
-    assert io.BytesIO(service.get("/static/web/vetro.css")[1]).read()
+    assert io.BytesIO(edge.get("/static/web/vetro.css")[1]).read()
