@@ -144,8 +144,9 @@ class PackageListSource:
         """All packages that define the class."""
         found = list(self._by_class.get(class_name, ()))
         for source in self._behind:
+            more = source.packages_with_class(class_name)
             known = {(p.name, p.version) for p in found}
-            found += [p for p in source.packages_with_class(class_name) if (p.name, p.version) not in known]
+            found += [p for p in more if (p.name, p.version) not in known] if known else more
         return found
 
     def _shared_classes(self) -> bool:

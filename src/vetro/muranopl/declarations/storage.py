@@ -245,6 +245,8 @@ class _Decoder:
         return ContractMap(entries, rest, data[3], self.position(data[4]))
 
     def meta(self, data: tuple[Any, ...]) -> tuple[d.MetaDecl, ...]:
+        if not data:
+            return ()
         return tuple(
             d.MetaDecl(name, {n: self.value(v) for n, v in properties}, self.position(place))
             for name, properties, place in data

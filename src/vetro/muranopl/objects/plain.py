@@ -64,6 +64,8 @@ def plain_key(key: Any) -> Any:
 
 def with_ids(value: Any) -> Any:
     """``value`` as plain dicts and lists; see `host_text` for what is in them. Depth costs no Python frames."""
+    if value.__class__ in SCALARS:
+        return value
     root: list[Any] = [None]
     work: list[tuple[Any, Any, Any]] = [(value, root, 0)]
     while work:

@@ -180,12 +180,8 @@ class TypeRegistry:
             self._declared.store()
 
     def _get(self, package: Any, name: str, overrides: Mapping[str, Any]) -> MuranoType:
-        key = (
-            name,
-            package.name,
-            str(package.version),
-            tuple(sorted((n, str(p.version)) for n, p in overrides.items())),
-        )
+        instead = tuple(sorted((n, str(p.version)) for n, p in overrides.items())) if overrides else ()
+        key = (name, package.name, str(package.version), instead)
         found = self._types.get(key)
         if found is None:
             if key in self._broken:

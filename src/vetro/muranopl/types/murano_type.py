@@ -83,19 +83,25 @@ class TypeObject(Writable):
         return call
 
 
+def _lowest(declarers: tuple[MuranoType, ...]) -> tuple[MuranoType, ...]:
+    """Those that no other one derives from."""
+    return tuple(d for d in declarers if not any(o is not d and o.derives_from(d) for o in declarers))
+
+
 def _merge(parents: tuple[MuranoType, ...], own: set[str], table: str) -> dict[str, tuple[MuranoType, ...]]:
     """For each inherited name the classes whose declarations survive (SEMANTICS 4.4)."""
-    merged: dict[str, tuple[MuranoType, ...]] = {}
-    for parent in parents:
+    merged: dict[str, tuple[MuranoType, ...]] = dict(getattr(parents[0], table)) if parents else {}
+    for parent in parents[1:]:
         for name, declarers in getattr(parent, table).items():
             known = merged.get(name)
             if known is None:
                 merged[name] = declarers
             elif known != declarers:
                 merged[name] = tuple(dict.fromkeys(known + declarers))
-    for name, declarers in merged.items():
-        if len(declarers) > 1:
-            merged[name] = tuple(d for d in declarers if not any(o is not d and o.derives_from(d) for o in declarers))
+    if len(parents) > 1:
+        for name, declarers in merged.items():
+            if len(declarers) > 1:
+                merged[name] = _lowest(declarers)
     for name in own:
         merged.pop(name, None)
     return merged
@@ -119,7 +125,7 @@ class MuranoType:
         self.is_meta = decl.usage is ClassUsage.META
         self.type_object = TypeObject(self)
         self.ancestors = self._linearize()
-        self._keys = frozenset(a.key for a in self.ancestors)
+        self._keys: frozenset[str] = frozenset({self.key}).union(*(parent._keys for parent in parents))
         self.own_properties: dict[str, Property] = {n: Property(d, self) for n, d in decl.properties.items()}
         self.own_methods: dict[str, Method] = {n: Method(n, self, d) for n, d in decl.methods.items()}
         if native is not None:
@@ -139,6 +145,8 @@ class MuranoType:
 
     def _linearize(self) -> tuple[MuranoType, ...]:
         """Self first, every ancestor once, a class always before its bases."""
+        if len(self.parents) == 1:  # as most classes have it
+            return (self, *self.parents[0].ancestors)
         seen: set[str] = set()
         order: list[MuranoType] = []
 
