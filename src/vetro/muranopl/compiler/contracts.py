@@ -307,15 +307,7 @@ def _converts(step: Step) -> bool:
 
 
 def _at(node: py.AST, line: int, column: int) -> None:
-    stack: list[py.AST] = [node]
-    while stack:
-        current = stack.pop()
-        if "lineno" in current._attributes:
-            if getattr(current, "lineno", None) is not None:
-                continue
-            current.lineno, current.col_offset = line, max(column - 1, 0)  # type: ignore[attr-defined]
-            current.end_lineno, current.end_col_offset = line, max(column - 1, 0)  # type: ignore[attr-defined]
-        stack.extend(py.iter_child_nodes(current))
+    b.place(node, line, max(column - 1, 0), line, max(column - 1, 0))
 
 
 __all__ = ["Code", "ContractCompiler", "contract_unit"]

@@ -22,6 +22,7 @@ from vetro.muranopl.compiler.links import bind_murano, synchronization
 from vetro.muranopl.compiler.runtime import MURANO_HELPERS
 from vetro.muranopl.errors import NestingLimit
 from vetro.yaql.codegen.binding import HELPERS, bind
+from vetro.yaql.codegen.pyast import complete
 
 if TYPE_CHECKING:
     from vetro.muranopl.runtime.protocol import LinkedClass
@@ -145,22 +146,8 @@ def _locks(owner: LinkedClass) -> list[str]:
 def compile_unit(unit: Unit, file: str) -> CodeType:
     """The code object of the module that defines the unit's function."""
     module = py.Module([unit.function], [])
-    _complete(unit.function)
+    complete(unit.function)
     return compile(module, file, "exec", dont_inherit=True, optimize=0)
-
-
-def _complete(function: py.FunctionDef) -> None:
-    """Gives nodes without a position that of their parent."""
-    stack: list[tuple[py.AST, tuple[int, int, int, int]]] = [(function, (1, 0, 1, 0))]
-    while stack:
-        node, place = stack.pop()
-        if "lineno" in node._attributes:
-            line = getattr(node, "lineno", None)
-            if line is None:
-                node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = place  # type: ignore[attr-defined]
-            else:
-                place = (line, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-        stack.extend((child, place) for child in py.iter_child_nodes(node))
 
 
 def bind_unit(code: CodeType, links: dict[str, tuple[Any, ...]], owner: LinkedClass) -> Callable[..., Any]:

@@ -141,17 +141,7 @@ class BaseEmitter:
         if self.locate is None:
             return
         line, column, end_line, end_column = self.locate(node.span)
-        stack: list[py.AST] = [made]
-        while stack:
-            current = stack.pop()
-            if "lineno" in current._attributes:
-                if getattr(current, "lineno", None) is not None:
-                    continue
-                current.lineno = line  # type: ignore[attr-defined]
-                current.col_offset = column  # type: ignore[attr-defined]
-                current.end_lineno = end_line  # type: ignore[attr-defined]
-                current.end_col_offset = end_column  # type: ignore[attr-defined]
-            stack.extend(py.iter_child_nodes(current))
+        b.place(made, line, column, end_line, end_column)
 
     def closure_site(
         self, node: ast.Node, scope: Scope, hole: ast.Node | None = None, filling: py.expr | None = None

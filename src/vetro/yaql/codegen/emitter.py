@@ -64,7 +64,8 @@ def expression_function(
 def compile_expression(node: ast.Node, dialect: Dialect, text: str) -> Callable[[Any], Any]:
     """A function that evaluates ``node`` in an `Env`; lazy results stay lazy, errors are those of the closure tier."""
     function, links = expression_function(node, dialect, text)
-    module = py.fix_missing_locations(py.Module([function], []))
+    b.complete(function)
+    module = py.Module([function], [])
     namespace: dict[str, Any] = {**HELPERS, "__builtins__": {}}
     bind(links, SimpleNamespace(dialect=dialect), namespace, parser_dialect(dialect))
     defined: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 LOAD = ast.Load()
 STORE = ast.Store()
@@ -99,6 +100,51 @@ def arguments(names: Sequence[str], captured: Sequence[str] = ()) -> ast.argumen
         kw_defaults=[],
         defaults=[name(n) for n in captured],
     )
+
+
+_NODES = [cls for cls in vars(ast).values() if isinstance(cls, type) and issubclass(cls, ast.AST)]
+#: Classes of nodes that have a position, or hold such nodes.
+_PLACED: frozenset[type] = frozenset({*(cls for cls in _NODES if cls._attributes), ast.arguments, ast.comprehension})
+
+
+def _inner(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly in ``node`` that can have a position; `ast.iter_child_nodes` looks at operators, too."""
+    found: list[Any] = []
+    for value in node.__dict__.values():
+        cls = value.__class__
+        if cls in _PLACED:
+            found.append(value)
+        elif cls is list:
+            found += [one for one in value if one.__class__ in _PLACED]
+    return found
+
+
+def place(node: ast.AST, line: int, column: int, end_line: int, end_column: int) -> None:
+    """Gives a position to every node in ``node`` that has none; what is in one that has was placed before."""
+    position = {"lineno": line, "col_offset": column, "end_lineno": end_line, "end_col_offset": end_column}
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current._attributes:
+            known = current.__dict__
+            if "lineno" in known:
+                continue
+            known.update(position)
+        stack += _inner(current)
+
+
+def complete(function: ast.FunctionDef) -> None:
+    """Gives nodes without a position that of their parent; the outermost one stands at the beginning of its file."""
+    first: ast.AST = ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0)
+    stack: list[tuple[Any, Any]] = [(function, first)]
+    while stack:
+        node, parent = stack.pop()
+        if node._attributes:
+            if "lineno" not in node.__dict__:
+                node.lineno, node.col_offset = parent.lineno, parent.col_offset
+                node.end_lineno, node.end_col_offset = parent.end_lineno, parent.end_col_offset
+            parent = node
+        stack += [(one, parent) for one in _inner(node)]
 
 
 def names_in(node: ast.AST) -> set[str]:
