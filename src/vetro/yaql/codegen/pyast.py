@@ -102,20 +102,28 @@ def arguments(names: Sequence[str], captured: Sequence[str] = ()) -> ast.argumen
     )
 
 
+#: Fields that hold no nodes, or operators and the like, which stand nowhere.
+_BARE = frozenset(
+    {"arg", "attr", "conversion", "ctx", "id", "is_async", "kind", "name", "names", "op", "ops", "type_comment"}
+)
 _NODES = [cls for cls in vars(ast).values() if isinstance(cls, type) and issubclass(cls, ast.AST)]
-#: Classes of nodes that have a position, or hold such nodes.
-_PLACED: frozenset[type] = frozenset({*(cls for cls in _NODES if cls._attributes), ast.arguments, ast.comprehension})
+#: Fields of nodes that hold nodes with positions, by class.
+_INNER: dict[type, tuple[str, ...]] = {cls: tuple(name for name in cls._fields if name not in _BARE) for cls in _NODES}
+_INNER[ast.Constant] = ()
 
 
-def _inner(node: ast.AST) -> list[ast.AST]:
-    """The nodes directly in ``node`` that can have a position; `ast.iter_child_nodes` looks at operators, too."""
-    found: list[Any] = []
-    for value in node.__dict__.values():
-        cls = value.__class__
-        if cls in _PLACED:
+def _inner(node: ast.AST) -> Sequence[ast.AST]:
+    """The nodes directly in ``node`` that can have a position; `ast.iter_child_nodes` takes three times as long."""
+    fields = _INNER[node.__class__]
+    if not fields:  # names and literals: most are
+        return ()
+    found: list[ast.AST] = []
+    for field in fields:
+        value = getattr(node, field, None)
+        if value.__class__ is list:
+            found += filter(None, value)
+        elif value is not None:
             found.append(value)
-        elif cls is list:
-            found += [one for one in value if one.__class__ in _PLACED]
     return found
 
 
