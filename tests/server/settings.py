@@ -40,7 +40,7 @@ setup._current = Config.load(overrides={"cloud.kind": "record"})
 from vetro.server.settings import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # argon2 is slow on purpose
-if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":  # noqa: F405
+if DATABASES["default"]["ENGINE"] != "vetro.server.postgresql":  # noqa: F405
     # A file, as services have it: in memory, connections of one process share a cache and refuse each other at once
     # instead of waiting. What a crash of the machine leaves of it is of no interest here.
     _options = DATABASES["default"]["OPTIONS"]  # noqa: F405

@@ -62,6 +62,15 @@ def test_who_is_lost_holds_nobody_up(tmp_path: Path) -> None:
             assert cursor.fetchone() == ("1min",)
 
 
+def test_an_address_may_say_when_statements_are_prepared(tmp_path: Path) -> None:
+    def threshold(query: str) -> Any:
+        return settings(tmp_path, f"postgresql:///vetro{query}")["OPTIONS"]["prepare_threshold"]
+
+    assert [threshold(query) for query in ("", "?prepare_threshold=", "?prepare_threshold=7")] == [3, None, 7]
+    with pytest.raises(ConfigError, match=r"'prepare_threshold' in 'database\.url' must be a number or empty"):
+        threshold("?prepare_threshold=x")
+
+
 def test_processes_that_answer_requests_share_few_connections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VETRO_HTTP", "1")
     found = settings(tmp_path, "postgresql:///vetro", database__pool=7)

@@ -54,7 +54,7 @@ def database_settings(config: Config, *, make: bool = True) -> dict[str, Any]:
         if given.get("options"):  # of two values the server takes the last one; none at all is for poolers
             given["options"] = f"{_CONNECTIONS['options']} {given['options']}"
         return {
-            "ENGINE": "django.db.backends.postgresql",
+            "ENGINE": "vetro.server.postgresql",
             "NAME": unquote(parts.path.removeprefix("/")),
             "USER": unquote(parts.username or ""),
             "PASSWORD": unquote(parts.password or ""),
@@ -67,10 +67,25 @@ def database_settings(config: Config, *, make: bool = True) -> dict[str, Any]:
                 "application_name": _application(),
                 **_CONNECTIONS,
                 **given,
+                "server_side_binding": True,
+                "prepare_threshold": _threshold(given.get("prepare_threshold")),
                 **({"pool": pool} if pool else {}),
             },
         }
     raise ConfigError(f"'database.url' must begin with sqlite:/// or postgresql://, not '{parts.scheme}'")
+
+
+#: How often a session is asked a statement before it keeps it, where the address does not say it.
+_THRESHOLD = 3
+
+
+def _threshold(given: str | None) -> int | None:
+    """What the address says of that; empty: never. Raises `ConfigError`."""
+    if not given:
+        return _THRESHOLD if given is None else None
+    if given.isascii() and given.isdigit():
+        return int(given)
+    raise ConfigError(f"'prepare_threshold' in 'database.url' must be a number or empty, not '{given[:80]}'")
 
 
 #: What the sessions of a server are called, before its machine and its first process: `vetro doctor` counts servers.
