@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from vetro.server.catalog import hooks as catalog
-from vetro.server.hooks import Hook
+from vetro.server.hooks import Hook, RowHook
 from vetro.server.procedures import hooks as procedures
 from vetro.server.requests import hooks as requests
 from vetro.server.tasks import hooks as tasks
@@ -47,6 +50,18 @@ def test_what_a_function_raises_reaches_the_caller() -> None:
     hook.register(fails)
     with pytest.raises(ValueError, match="no"):
         hook()
+
+
+def test_functions_are_called_with_rows_that_they_are_about() -> None:
+    hook: RowHook[[Any], str] = RowHook("ended")
+    hook.register(lambda row: "all")
+    hook.register(lambda row: "some", "EXISTS (SELECT 1)")
+    assert hook.conditions() == {"ended_1": "EXISTS (SELECT 1)"}
+    row = SimpleNamespace()
+    assert hook(row) == ["all", "some"]  # nobody asked
+    for known, called in ((True, ["all", "some"]), (False, ["all"])):
+        row.ended_1 = known
+        assert hook(row) == called
 
 
 def test_every_process_of_the_service_has_the_functions_of_all_apps() -> None:

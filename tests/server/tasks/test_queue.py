@@ -17,14 +17,18 @@ from vetro.engine.version import engine_version
 from vetro.engine.worker.ports import LeaseLost
 from vetro.server import setup
 from vetro.server.config.config import Config
+from vetro.server.environments.models import Environment
 from vetro.server.errors import Invalid, NotFound
+from vetro.server.notices.models import Rule, Target
+from vetro.server.procedures.models import Procedure, ProcedureStep
 from vetro.server.retention.sweep import sweep
 from vetro.server.setup import config
-from vetro.server.tasks import clock, labels, members, queue
-from vetro.server.tasks.claim import SHORT, claim, renew
+from vetro.server.tasks import clock, hooks, labels, members, queue
+from vetro.server.tasks.claim import SHORT, Lease, claim, renew
 from vetro.server.tasks.completion import finish
 from vetro.server.tasks.models import JournalEntry, JournalTask, Report, Task, WorkerProcess
 from vetro.server.tasks.release import release
+from vetro.server.watch.models import Health, WatchMark
 
 pytestmark = [pytest.mark.database, pytest.mark.django_db]
 
@@ -128,6 +132,46 @@ def test_a_task_ends_by_the_clock_by_which_it_began(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(clock, "after", lambda seconds=0.0: after(seconds + 3600.0))
     finished = finish(lease.held, Outcome("done")).finished
     assert finished is not None and finished >= later
+
+
+def test_an_end_knows_what_changed_while_the_task_ran() -> None:
+    row = task("1")
+    lease = claim("me", 60.0)
+    assert lease is not None
+    changed = {"cancel": "no", "engine": "0.0.2", "failures": 2, "log_bytes": 7, "warnings": True, "errors": True}
+    Task.objects.update(spec={"id": "other"}, **changed)
+    assert lease.held(row) is row and row.spec == {"id": "1"}  # what it was to do is not read again
+    assert {name: getattr(row, name) for name in changed} == changed
+    with pytest.raises(LeaseLost):
+        replace(lease, fence=lease.fence + 1).held(row)
+
+
+def test_what_apps_have_to_do_with_an_end_is_asked_with_its_row() -> None:
+    """A condition that is never true would lose what an app does; one that always is would cost its statement."""
+
+    def concerned(id: str) -> list[str]:
+        row = Task.objects.get(id=id)
+        Lease(id, "me", row.fence, 60.0).held(row)
+        every = {**hooks.changed.conditions(), **hooks.ended.conditions()}
+        assert len(every) == 3
+        return [where.partition(" WHERE ")[0].split()[4] for name, where in every.items() if getattr(row, name)]
+
+    running = {"state": Task.RUNNING, "fence": 1}
+    own = Environment.objects.create(project_id="p", name="own")
+    task("1", own.id, **running)
+    task("2", Environment.objects.create(project_id="q", name="other").id, "q", **running)
+    assert concerned("1") == concerned("2") == []
+    target = Target.objects.create(project_id="p", name="t", kind=Target.MAIL, settings={})
+    Rule.objects.create(project_id="p", target=target, least="info")
+    procedure = Procedure.objects.create(project_id="p", environment_id=own.id, record={}, about={}, before_state=0)
+    ProcedureStep.objects.create(procedure=procedure, key="k", kind="deploy", task_id="1")
+    for label, name in (("seen once", ""), ("watched", "a worker")):
+        WatchMark.objects.create(label=label, worker=name, until=clock.read())
+    health = Health.objects.create(environment=own, component="c", since=clock.read(), label="watched")
+    assert concerned("1") == ["notices_rule", "procedures_procedurestep"]
+    Health.objects.filter(id=health.id).update(label="seen once")
+    assert concerned("1") == ["notices_rule", "watch_health", "procedures_procedurestep"]
+    assert concerned("2") == []
 
 
 def worker(id: str, version: str, seen: float = 0.0, **more: Any) -> None:

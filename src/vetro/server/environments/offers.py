@@ -18,9 +18,14 @@ from vetro.server.catalog.models import Package
 from vetro.server.catalog.verdicts import verdict_of
 from vetro.server.environments.models import Environment, State, UpgradeOffer
 from vetro.server.environments.packages import pinned
+from vetro.server.queries import fetch
 
 #: What an offer says; the package first.
 _OFFERED: Final = ("package", "lowest", "highest", "to", "name", "bump", "verdict", "security")
+_PRESENT: Final = """
+SELECT package, lowest, highest, "to", name, bump, verdict, security FROM environments_upgradeoffer
+WHERE environment_id = %s
+"""
 #: Rows of one statement.
 _TOGETHER: Final = 500
 #: From the least to the most urgent.
@@ -66,11 +71,10 @@ def refresh(
         offer = UpgradeOffer(environment=environment, package=name, lowest=versions[0], highest=versions[-1])
         _fill(offer, environment.project_id, packages.get(name, ()))
         made.append(offer)
-    present = UpgradeOffer.objects.filter(environment=environment)
-    before = sorted(present.values_list(*_OFFERED))
+    before = sorted(fetch(_PRESENT, [environment.id]))
     if before != [tuple(getattr(offer, name) for name in _OFFERED) for offer in made]:  # most deployments change none
         if before:
-            present.delete()
+            UpgradeOffer.objects.filter(environment=environment).delete()
         UpgradeOffer.objects.bulk_create(made)
     if not environment.offered:
         Environment.objects.filter(id=environment.id, offered=False).update(offered=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Subquery
+from django.db import DEFAULT_DB_ALIAS
 
 from vetro.clouds.interface import Owner
 from vetro.engine.outcome import Outcome
@@ -16,8 +17,10 @@ from vetro.model.tree import by_id
 from vetro.server.audit.record import record
 from vetro.server.caller import SYSTEM
 from vetro.server.environments import offers, packages, power, removal, simulation, usage
-from vetro.server.environments.models import Environment, Session, State
+from vetro.server.environments.models import Environment, Lock, Session, State
 from vetro.server.environments.service import announce, model_of
+from vetro.server.queries import fetch, on_sqlite
+from vetro.server.secrets.encryption import loads
 from vetro.server.setup import config
 from vetro.server.tasks.models import Task
 
@@ -25,6 +28,21 @@ from vetro.server.tasks.models import Task
 _DROPPED = 500
 #: Drafts that outlive a repair.
 _DRAFTS = 50
+#: By hand, as all that each task asks: Django takes up to half a millisecond to build one (docs/measurements.md).
+#: What else is asked of the environment's rows is of this task alone, so it may be as before the lock.
+_COLUMNS = (
+    *("id", "project_id", "name", "version", "region", "cloud", "stopped", "offered"),
+    *("task_id", "failure"),
+)
+_ROW = f"""
+SELECT {", ".join(f"e.{name}" for name in _COLUMNS)},
+  EXISTS (SELECT 1 FROM dispatch_journalnote n WHERE n.task_id = %s AND n.kind = 'track'),
+  (SELECT s.answers FROM environments_session s WHERE s.id = %s AND s.environment_id = e.id)
+FROM environments_environment e WHERE e.id = %s"""
+_BEFORE = """
+SELECT s.id, s.number, s.answers, s.lock_id, l.body FROM environments_state s
+LEFT JOIN environments_lock l ON l.digest = s.lock_id WHERE s.environment_id = %s ORDER BY s.number DESC LIMIT 1
+"""
 
 
 def task_ended(task: Task, outcome: Outcome) -> None:
@@ -34,19 +52,16 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     that succeeded it is gone. Where servers were only switched there is no new state, and drafts stay valid. Nothing
     happens when it was abandoned meanwhile.
     """
-    # What else is asked of the environment's rows is of this task alone, so it may be as before the lock.
-    rows = Environment.objects.select_for_update(of=("self",)).filter(id=task.environment_id)
-    deployed = Session.objects.filter(id=task.session_id, environment=OuterRef("pk"))
-    rows = rows.annotate(tracked=Exists(usage.tracked_by(task)), answers=Subquery(deployed.values("answers")))
-    row = rows.first()
-    if row is None:  # what this task wrote down after that is nobody's, too
+    found = fetch(f"{_ROW}{'' if on_sqlite() else ' FOR UPDATE OF e'}", [task.id, task.session_id, task.environment_id])
+    if not found:  # what this task wrote down after that is nobody's, too
         simulation.forget_quietly(_owner(task), (task.spec or {}).get("cloud") or {})
         return
+    row, tracked, answers = _read(found[0])
     if row.task_id != task.id or task.kind == "snapshot":  # what that means its procedure knows
         return
     done = outcome.state == "done"
     well = done and not task.errors  # whoever reports an error says that it did not go well
-    usage.count(row.id, task, row.tracked)
+    usage.count(row.id, task, tracked)
     power.settle(row, task)
     if task.kind == "power":
         announce(row.project_id, row.id, "power", task=task.id)
@@ -58,8 +73,7 @@ def task_ended(task: Task, outcome: Outcome) -> None:
         record(SYSTEM, "environment.destroyed", task.environment_id, row.name, task=task.id)
         announce(task.project_id, task.environment_id, "removed", task=task.id)
         return
-    states = State.objects.filter(environment=row).select_related("lock").defer("model")  # large, and seldom wanted
-    before = states.order_by("-number").first()
+    before = _before(row)
     unfinished = row.failure not in ("", Environment.ACTION_FAILED)
     # An action that goes well on what a deployment left unfinished does not finish it.
     finished = well and (task.kind in ("deploy", "repair") or not unfinished)
@@ -72,7 +86,6 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     row.offered = True  # `offers.refresh` follows
     row.save(update_fields=["version", "failure", "offered"])
     model = _model(row, task, outcome, before)
-    answers = row.answers
     if answers is None and before is not None:
         answers = before.answers
     lock, pinned = (None if before is None else before.lock), None
@@ -91,6 +104,28 @@ def task_ended(task: Task, outcome: Outcome) -> None:
     power.forget(row, model)
     _forget(row)
     announce(row.project_id, row.id, row.failure or "deployed", task=task.id, version=row.version)
+
+
+def _read(values: Sequence[Any]) -> tuple[Environment, bool, Any]:
+    """The environment, whether the task tracked something, and what its session answers; of `_ROW`."""
+    *columns, tracked, answers = values
+    row = dict(zip(_COLUMNS, columns, strict=True))
+    row |= {"cloud": json.loads(row["cloud"]), "stopped": json.loads(row["stopped"]), "offered": bool(row["offered"])}
+    environment = Environment.from_db(DEFAULT_DB_ALIAS, list(row), list(row.values()))
+    return environment, bool(tracked), None if answers is None else loads(answers)
+
+
+def _before(row: Environment) -> State | None:
+    """The newest state. Its model is read where it is wanted: it is large, and seldom is."""
+    for id, number, answers, digest, body in fetch(_BEFORE, [row.id]):
+        lock = None if digest is None else Lock(digest=digest, body=body)
+        names = ["id", "environment_id", "number", "answers", "lock_id"]
+        state = State.from_db(
+            DEFAULT_DB_ALIAS, names, [id, row.id, number, None if answers is None else loads(answers), digest]
+        )
+        state.lock = lock
+        return state
+    return None
 
 
 def _owner(task: Task) -> Owner:

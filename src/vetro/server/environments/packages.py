@@ -13,8 +13,6 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any, Final
 
-from django.db.models import Q
-
 from vetro.diagnostics import Text
 from vetro.engine.version import engine_version
 from vetro.packages.lock import Lock, LockedPackage, canonical, parse_lock
@@ -26,6 +24,7 @@ from vetro.server.environments.errors import LockIncomplete
 from vetro.server.environments.models import Environment, EnvironmentPackage, Session, State
 from vetro.server.environments.models import Lock as LockRow
 from vetro.server.environments.queries import ListedEnvironment
+from vetro.server.queries import fetch, write
 from vetro.server.tasks import clock, spec
 from vetro.server.tasks.models import Task
 
@@ -34,11 +33,20 @@ KEPT: Final = timedelta(days=1)
 #: How long a row is as if it had just been used: many environments have the same lock, and would wait for each other.
 _FRESH: Final = timedelta(hours=1)
 
+#: By hand, as all that each task asks: Django takes up to half a millisecond to build one (docs/measurements.md).
+_PINNED: Final = (
+    "SELECT fqn, version, digest FROM environments_environmentpackage WHERE environment_id = %s ORDER BY id"
+)
+#: Not those of other projects: whatever somebody does with equal archives is no concern of theirs.
+_DEPLOYED: Final = """
+UPDATE catalog_package SET deployed = TRUE WHERE NOT deployed AND (project_id = %s OR is_public)
+  AND digest IN (SELECT digest FROM environments_environmentpackage WHERE environment_id = %s)
+"""
+
 
 def pinned(environment_id: str) -> list[LockedPackage]:
     """What the last task used, or was put in its place for the next one."""
-    rows = EnvironmentPackage.objects.filter(environment_id=environment_id).order_by("id")
-    return [LockedPackage(*row) for row in rows.values_list("fqn", "version", "digest")]
+    return [LockedPackage(*row) for row in fetch(_PINNED, [environment_id])]
 
 
 def uses(environment_id: str, package: str) -> bool:
@@ -110,14 +118,15 @@ def lock_for(chosen: Any, config: Config | None = None) -> Lock:
 
 def store(lock: Lock) -> LockRow:
     """The row of a lock, inside of the transaction that uses it."""
-    mine = LockRow.objects.filter(digest=lock.digest())
-    row = mine.filter(used__gt=clock.after(-_FRESH.total_seconds())).first()
-    if row is not None:
+    row = LockRow(digest=lock.digest(), body=lock.text())
+    since, values = clock.sql(-_FRESH.total_seconds())
+    if fetch(f"SELECT 1 FROM environments_lock WHERE digest = %s AND used > {since}", [row.digest, *values]):
         return row
+    mine = LockRow.objects.filter(digest=row.digest)
     if not mine.update(used=clock.after()):
-        LockRow.objects.bulk_create([LockRow(digest=lock.digest(), body=lock.text())], ignore_conflicts=True)
+        LockRow.objects.bulk_create([row], ignore_conflicts=True)
         mine.update(used=clock.after())
-    return mine.get()
+    return row
 
 
 def drop_unused() -> int:
@@ -172,21 +181,17 @@ def keep(
     narrowed = whole.narrowed(model)
     row = adopt(environment.id, narrowed)
     if deployed:
-        # Not those of other projects: whatever somebody does with equal archives is no concern of theirs.
-        own = Q(project_id=environment.project_id) | Q(is_public=True)
-        digests = EnvironmentPackage.objects.filter(environment=environment).values("digest")
-        Package.objects.filter(own, digest__in=digests, deployed=False).update(deployed=True)
+        write(_DEPLOYED, [environment.project_id, environment.id])
     return row, [LockedPackage(*one) for one in _rows_of(narrowed)]
 
 
 def adopt(environment_id: str, lock: Lock) -> LockRow:
     """Makes a lock that of an environment: its next task goes on with these packages."""
-    rows = EnvironmentPackage.objects.filter(environment_id=environment_id)
     wanted = _rows_of(lock)
-    present = sorted(rows.values_list("fqn", "version", "digest"))
+    present = sorted(fetch(_PINNED, [environment_id]))
     if present != wanted:  # most tasks go on with what there is
         if present:
-            rows.delete()
+            EnvironmentPackage.objects.filter(environment_id=environment_id).delete()
         EnvironmentPackage.objects.bulk_create(
             EnvironmentPackage(environment_id=environment_id, fqn=fqn, version=version, digest=digest)
             for fqn, version, digest in wanted

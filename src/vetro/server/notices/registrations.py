@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def register() -> None:
     """Called once, when models are there."""
-    tasks.changed.register(_task_changed)
+    tasks.changed.register(_task_changed, "EXISTS (SELECT 1 FROM notices_rule r WHERE r.project_id = t.project_id)")
     tasks.beside.register(_begin)
     procedures.settled.register(_settled)
 

@@ -19,7 +19,7 @@ from vetro.server.tasks.models import Task
 
 def register() -> None:
     """Called once, when models are there."""
-    tasks.ended.register(_ended)
+    tasks.ended.register(_ended, "EXISTS (SELECT 1 FROM procedures_procedurestep s WHERE s.task_id = t.id)")
     tasks.broken_off.register(_broken_off)
     tasks.beside.register(_begin)
     environments.leaving.register(_leaving)

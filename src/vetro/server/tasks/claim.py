@@ -19,7 +19,7 @@ from django.db.models.functions import Coalesce
 from vetro.engine.version import engine_version
 from vetro.engine.worker.ports import LeaseLost
 from vetro.server.queries import fetch
-from vetro.server.tasks import clock
+from vetro.server.tasks import clock, hooks
 from vetro.server.tasks.claim_queries import ClaimQueries
 from vetro.server.tasks.models import Task, WorkerProcess
 
@@ -34,8 +34,9 @@ VERSION_WAIT = 120.0
 #: Seconds that no pause is longer than (`vetro.server.tasks.task_runner`).
 _LONGEST = 600.0
 
-#: On SQLite a transaction that writes keeps others from writing.
-_HOLD = "SELECT id FROM dispatch_task WHERE id = %s AND fence = %s AND state = 'running'"
+#: Columns of a task that others change while it is worked on, and its own commits: attribute -> SQL.
+_CHANGING = {name: f"t.{name}" for name in ("cancel", "engine", "failures", "log_bytes", "warnings", "errors")}
+_FLAGS = ("warnings", "errors")
 #: What is tried in a row when another worker was quicker.
 _TRIES = 3
 
@@ -62,24 +63,38 @@ class Lease:
         """
         now = time.monotonic()
         if not changes and now - self._renewed < self.seconds / 3:
-            if not fetch(f"{_HOLD}{' FOR NO KEY UPDATE' if clock.on_postgresql() else ''}", [self.task_id, self.fence]):
-                raise self._lost()
+            self._locked("t.id")
             return
         mine = Task.objects.filter(id=self.task_id, fence=self.fence, state=Task.RUNNING)
         if not mine.update(lease_until=clock.after(self.seconds), **changes):
             raise self._lost()
         self._renewed = now
 
-    def held(self) -> Task:
-        """The task's row, kept from others as by `hold`; on PostgreSQL with the time as ``moment``, which takes a
-        statement otherwise. Raises `LeaseLost`."""
-        rows = Task.objects.select_for_update(no_key=True)
+    def held(self, task: Task | None = None) -> Task:
+        """The task's row, kept from others as by `hold`. ``task``: as it was read under this lease; what may have
+        changed since is read anew, with what apps above have to do with its end (`RowHook.conditions`), and on
+        PostgreSQL with the time as ``moment``: one statement, and nothing is decrypted again. Raises `LeaseLost`."""
+        if task is None:
+            rows = Task.objects.select_for_update(no_key=True)
+            row = rows.filter(id=self.task_id, fence=self.fence, state=Task.RUNNING).first()
+            if row is None:
+                raise self._lost()
+            return row
+        wanted = {**_CHANGING, **hooks.changed.conditions(), **hooks.ended.conditions()}
         if clock.on_postgresql():
-            rows = rows.annotate(moment=clock.after())
-        row = rows.filter(id=self.task_id, fence=self.fence, state=Task.RUNNING).first()
-        if row is None:
-            raise self._lost()
-        return row
+            wanted["moment"] = "statement_timestamp()"
+        found = self._locked(", ".join(wanted.values()))
+        for name, value in zip(wanted, found, strict=True):
+            setattr(task, name, bool(value) if name in _FLAGS else value)
+        return task
+
+    def _locked(self, columns: str) -> tuple[Any, ...]:
+        """These columns of the row, which is locked: on SQLite a transaction that writes keeps others from writing."""
+        lock = " FOR NO KEY UPDATE OF t" if clock.on_postgresql() else ""
+        sql = f"SELECT {columns} FROM dispatch_task t WHERE t.id = %s AND t.fence = %s AND t.state = 'running'{lock}"
+        for row in fetch(sql, [self.task_id, self.fence]):
+            return row
+        raise self._lost()
 
     def _lost(self) -> LeaseLost:
         return LeaseLost(f"another worker has task '{self.task_id}' now")

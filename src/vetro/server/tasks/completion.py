@@ -14,6 +14,7 @@ import vetro.library
 from vetro.diagnostics import Text, decode_messages
 from vetro.engine.outcome import Outcome
 from vetro.model.header import id_of
+from vetro.server.queries import fetch
 from vetro.server.secrets.key_file import KeysUnusable
 from vetro.server.tasks import clock, hooks, log, notifications, reports
 from vetro.server.tasks.dispatch import dispatcher
@@ -30,6 +31,10 @@ _ENDING = (
     *("state", "result", "error", "warnings", "errors", "log_bytes"),
     *("owner", "lease_until", "waits", "finished", "updated"),
 )
+#: What waits for a task in its environment.
+_NEXT = """
+SELECT id FROM dispatch_task WHERE environment_id = %s AND state = 'queued' AND id <> %s ORDER BY created, id LIMIT 1
+"""
 _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 
 
@@ -37,6 +42,8 @@ _STANDARD = os.path.dirname(str(vetro.library.__file__)) + os.sep
 class Ending:
     """What the end of a task is written with."""
 
+    #: As it was read when the work began.
+    task: Task | None = None
     #: Of it, what is not committed yet is written with the end.
     journal: DbJournal | None = None
     #: Called when the end is stored.
@@ -120,9 +127,8 @@ def break_off(task_id: str, outcome: Outcome, hold: Callable[..., None]) -> None
 
 def _tell_the_next(task: Task) -> None:
     """Workers hear of the task that waited for this one in its environment."""
-    following = Task.objects.filter(environment_id=task.environment_id, state=Task.QUEUED)
-    following = following.exclude(id=task.id).order_by("created", "id")
-    for first in following.defer("spec", "action", "result", "error", "waits")[:1]:
+    for (id,) in fetch(_NEXT, (task.environment_id, task.id)):
+        first = Task.objects.defer("spec", "action", "result", "error", "waits").get(id=id)
         dispatcher().notify(first)
         notifications.tell(notifications.TASKS, first.id)  # its row does not change: triggers are silent
 

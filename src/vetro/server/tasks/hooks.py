@@ -10,7 +10,7 @@ from vetro.data_classes import dataclass
 from vetro.engine.outcome import Outcome
 from vetro.server.caller import Caller
 from vetro.server.config.config import Config
-from vetro.server.hooks import Hook
+from vetro.server.hooks import Hook, RowHook
 from vetro.server.tasks.member import Member
 from vetro.server.tasks.models import Task
 
@@ -39,9 +39,9 @@ class Work:
 #: Does the work of a task of a kind in `models.Task.BATCHES`. One app does.
 works: Final[Hook[[Work], Outcome]] = Hook()
 #: A task that worked on an environment has ended; in the transaction that ends it.
-ended: Final[Hook[[Task, Outcome], None]] = Hook()
+ended: Final[RowHook[[Task, Outcome], None]] = RowHook("ended")
 #: A task has ended, however it did, or waits for a person; in the transaction that says so, before `ended`.
-changed: Final[Hook[[Task], None]] = Hook()
+changed: Final[RowHook[[Task], None]] = RowHook("changed")
 #: A task was ended of which nothing but its row can be written; in that transaction.
 broken_off: Final[Hook[[Task], None]] = Hook()
 #: What a task that worked on an environment was to do is to be done again: the new task. One app answers.

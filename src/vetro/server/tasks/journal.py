@@ -275,9 +275,10 @@ class DbJournal:
 
     def notes(self, *kinds: str) -> Sequence[Note]:
         """See `Journal.notes`."""
-        rows = JournalNote.objects.filter(task_id=self.task).order_by("id")
-        rows = rows.filter(kind__in=[_kept(kind) for kind in kinds]) if kinds else rows
-        rows = rows if self._exists else rows.none()
+        rows: Any = ()
+        if self._exists:
+            rows = JournalNote.objects.filter(task_id=self.task).order_by("id")
+            rows = rows.filter(kind__in=[_kept(kind) for kind in kinds]) if kinds else rows
         found = [Note(_given(row.key), _given(row.kind), row.args, row.digest, row.at) for row in rows]
         return [*found, *(note for note in self._notes if not kinds or note.kind in kinds)]
 

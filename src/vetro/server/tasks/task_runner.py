@@ -222,7 +222,7 @@ class TaskRunner:
     def _finish(self, lease: Lease, outcome: Outcome, ending: Ending) -> Outcome:
         """Writes the end. What cannot be written is tried again a few times, as all that fails around a task."""
         try:
-            finish(lease.held, outcome, ending.methods, ending.journal)
+            finish(partial(lease.held, ending.task), outcome, ending.methods, ending.journal)
         except Exception as error:
             if _outage(error):
                 raise
@@ -255,7 +255,8 @@ class TaskRunner:
         task = with_journal(lease.task_id)
         if task.kind == "plan" and task.attempts > 1:
             task = with_new_journal(task.id, lease.hold)  # what it recorded is gone with its worker's folder
-        journal = ending.journal = DbJournal(task.id, lease.hold, task)
+        ending.task, journal = task, DbJournal(task.id, lease.hold, task)
+        ending.journal = journal
         try:
             if task.attempts > MOST_CLAIMS:
                 return _failed(

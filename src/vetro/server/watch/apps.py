@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from vetro.server.watch.watcher import Watcher
 
 
+#: Whether somebody found something of the environment of task ``t`` by looking once.
+_SEEN_ONCE = """EXISTS (SELECT 1 FROM watch_health h JOIN watch_watchmark m ON m.label = h.label AND m.worker = ''
+  WHERE h.environment_id = t.environment_id AND h.label <> '')"""
+
+
 class WatchConfig(AppConfig):
     """Watches beside the tasks of workers."""
 
@@ -26,7 +31,7 @@ class WatchConfig(AppConfig):
         from vetro.server.tasks import hooks
 
         hooks.beside.register(_begin)
-        hooks.ended.register(_ended)
+        hooks.ended.register(_ended, _SEEN_ONCE)
 
 
 def _ended(task: Task, outcome: Outcome) -> None:
