@@ -24,7 +24,15 @@ Methods:
       - there: {Contract: $.class(v:StoredFile).notOwned()}
       - safe: {Contract: $.class(Safe)}
 """
-DESCRIBER = describer(package({"f.Safe": SAFE}, name="f", require={"io.vetro.std": "1"}))
+#: A file that has more than files have.
+LOCKED = """
+Namespaces: {=: f, v: io.vetro.std, forms: io.murano.metadata.forms}
+Name: Locked
+Extends: v:StoredFile
+Properties:
+  word: {Contract: $.string(), Meta: {forms:Secret: {}}}
+"""
+DESCRIBER = describer(package({"f.Safe": SAFE, "f.Locked": LOCKED}, name="f", require={"io.vetro.std": "1"}))
 
 
 def form_session() -> MethodFormSession:
@@ -63,3 +71,14 @@ def test_what_is_wrong_with_a_file_is_told_at_its_field() -> None:
     made = session.result(turn.work)["one"]
     # What its class says anyway is left out.
     assert {"mimeType": good["mimeType"], **made, "?": good["?"]} == good and made["?"]["type"] == STORED_CLASS
+
+
+def test_a_form_shows_no_secret_of_a_file_of_another_class() -> None:
+    session = form_session()
+    locked = {**stored_object("a", "0" * 32, 3, "1" * 64), "?": {"type": "f.Locked", "id": "x"}, "word": "Tulip"}
+    turn = session.submit(session.begin(), {"one": locked})
+    assert turn.outcome == "ready"
+    fields = {field.name: field for field in session.form(turn.work).pages[0].fields()}
+    shown = fields["one"].value
+    assert (shown["filename"], shown["word"], fields["one"].sections) == ("a", {"secret": "kept", "at": "/word"}, ())
+    assert session.result(turn.work)["one"]["word"] == "Tulip"

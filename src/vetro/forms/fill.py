@@ -98,10 +98,10 @@ class Filler:
             return self._list(field, value, path, depth)
         if field.kind in ("object", "map") and isinstance(value, Mapping):
             return self._map(field, value, path, depth)
-        if field.widget == FILE and isinstance(value, Mapping):
-            return replace(field, value={**value, **shown_header(value)}, answered=True)
         if field.picker is not None and isinstance(value, Mapping):
-            return self._object(field, field.picker, value, depth)
+            filled = self._object(field, field.picker, value, depth)
+            # One value; but of a class that has more than a file may have, nothing is shown that its fields would not.
+            return replace(filled, sections=()) if field.widget == FILE else filled
         return replace(field, value=value, answered=True)
 
     def _list(self, field: Field, values: Sequence[Any], path: str, depth: int) -> Field:
