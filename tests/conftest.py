@@ -124,6 +124,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out += [item for item in items if not item.get_closest_marker("database")]
     left_out += of_other_parts(items)
     if left_out:
+        refuse_unknown_fixtures(left_out)
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
@@ -183,6 +184,19 @@ def of_other_parts(items: list[pytest.Item]) -> list[pytest.Item]:
     files = sorted({item.path for item in items})
     mine = set(files[int(number) - 1 :: int(parts)])
     return [item for item in items if item.path not in mine]
+
+
+def refuse_unknown_fixtures(items: list[pytest.Item]) -> None:
+    """Tests that do not run now want fixtures that there are: they would fail in the next whole run, weeks later.
+
+    Raises `pytest.UsageError`.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function):
+            found = item._fixtureinfo  # what pytest found when it collected the test; it complains at the set-up only
+            there = {"request", *found.name2fixturedefs, *getattr(getattr(item, "callspec", None), "params", ())}
+            if missing := sorted(set(found.argnames) - there):
+                raise pytest.UsageError(f"{item.nodeid} wants a fixture that there is not: {', '.join(missing)}")
 
 
 def group_of(item: pytest.Item) -> str:

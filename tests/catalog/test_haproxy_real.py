@@ -46,8 +46,7 @@ def await_texts(url: str, *wanted: str) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3000)  # three servers, two dozen commands, on a machine that does other things
-def test_changes_interrupt_nobody(warm_place: Place) -> None:
-    place = warm_place
+def test_changes_interrupt_nobody(place: Place) -> None:
     url, first, second = deploy(place, "1.0.0")
     assert "requests go to" not in place.ok("env", "deploy", "front").output, "a second deployment changes nothing"
 
@@ -75,8 +74,7 @@ def test_changes_interrupt_nobody(warm_place: Place) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3000)
-def test_servers_that_die(warm_place: Place) -> None:
-    place = warm_place
+def test_servers_that_die(place: Place) -> None:
     url, first, second = deploy(place, "1.1.0")
 
     # Who does not answer gets no requests, and gets them again when it does.

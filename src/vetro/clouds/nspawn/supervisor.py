@@ -251,7 +251,7 @@ def _mount(folder: str, launch: Launch) -> None:
         os.makedirs(lower, exist_ok=True)
         words = [launch["lower"], str(launch["image_uid"]), str(launch["uid"]), lower]
         _tool(_program("idmap.py", *words))
-    layers = [bottom] if kind == "btrfs" else _layers(folder, disk, launch)
+    layers = [bottom] if kind == "btrfs" else _layers(folder, disk, lower, launch)
     # Names as the disk has them: of paths the kernel takes a page at most.
     options = f"lowerdir={':'.join([*layers[-2::-1], lower])},upperdir={layers[-1]},workdir={_work(layers[-1])}"
     _tool(["mount", "-t", "overlay", "overlay", "-o", options, root], disk)
@@ -259,13 +259,13 @@ def _mount(folder: str, launch: Launch) -> None:
         _tool(_program("volumes.py", "mount", folder))
 
 
-def _layers(folder: str, disk: str, launch: Launch) -> list[str]:
+def _layers(folder: str, disk: str, lower: str, launch: Launch) -> list[str]:
     """The layers of the disk from the bottom to the one that is written to, as they are now wanted."""
     wanted = launch.get("uppers") or [BOTTOM]
     merged = launch.get("merge") or []
     try:
         if any(os.path.isdir(os.path.join(disk, name)) for name in merged):
-            _tool(_program("layers.py", BOTTOM, *merged), disk)
+            _tool(_program("layers.py", lower, BOTTOM, *merged), disk)
     except OSError as error:  # as many as there are do, too
         sys.stderr.write(f"layers were not merged: {error}\n")
     known = {*wanted, *(name for names in (launch.get("snapshots") or {}).values() for name in names)}

@@ -12,7 +12,8 @@ from vetro.clouds.drivers.specs import GroupSpec, SecurityRule, VolumeSpec
 from vetro.clouds.kind_protocols import Capabilities, CloudKind
 
 #: Writes a line each time that it runs, and shows the server's own name.
-USER_DATA = "#!/bin/sh\necho run >> /root/runs\nhostname > /root/name\n"
+#: The name is there as a whole, or not: who waits for the file looks as soon as it can be read.
+USER_DATA = "#!/bin/sh\necho run >> /root/runs\nhostname > /root/name.new\nmv /root/name.new /root/name\n"
 
 
 class Core(DriverCase):
