@@ -50,6 +50,20 @@ def test_a_session_keeps_what_it_is_asked_again() -> None:
         assert prepared(session) == ["SELECT 1 + $1"]
 
 
+def test_a_column_may_get_another_type_while_others_work() -> None:
+    """As in an upgrade: processes of the version before go on."""
+    with connected() as session, session.cursor() as cursor:
+        cursor.execute("CREATE TABLE altered (a varchar(8))")
+        try:
+            for type in ("varchar(16)", "text", "varchar(32)"):
+                for _ in range(6):
+                    cursor.execute("SELECT a FROM altered WHERE a <> %s", ["x"])
+                with connected() as other, other.cursor() as migration:
+                    migration.execute(f"ALTER TABLE altered ALTER a TYPE {type}")
+        finally:
+            cursor.execute("DROP TABLE altered")
+
+
 def test_the_address_may_forbid_it() -> None:
     with connected(OPTIONS={**connection.settings_dict["OPTIONS"], "prepare_threshold": None}) as session:
         assert prepared(session) == []

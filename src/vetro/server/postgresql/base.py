@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from django.db.backends.postgresql import base
 from psycopg import ClientCursor
+from psycopg.errors import FeatureNotSupported
+from psycopg.pq import TransactionStatus
 
 #: Values of one statement, by the protocol.
 MOST: Final = 65_535
@@ -24,7 +26,14 @@ class Cursor(base.ServerBindingCursor):
         if params is not None and len(params) > MOST:
             query, params = ClientCursor(self.connection).mogrify(query, params), None  # type: ignore[attr-defined]
             options["prepare"] = False  # it would be kept as a whole
-        return super().execute(query, params, **options)  # type: ignore[misc]
+        try:
+            return super().execute(query, params, **options)  # type: ignore[misc]
+        except FeatureNotSupported:
+            # A migration changed the type of a column that a kept statement gives: it would be refused for ever.
+            self.connection.prepare_threshold = None  # type: ignore[attr-defined]
+            if self.connection.info.transaction_status != TransactionStatus.IDLE:  # type: ignore[attr-defined]
+                raise
+            return super().execute(query, params, **options)  # type: ignore[misc]
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
