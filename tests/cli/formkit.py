@@ -107,12 +107,12 @@ def definition_form_session(text: str = UI, fqn: str = "t.Box") -> DefinitionFor
 
 
 def class_form_session(
-    name: str, classes: Mapping[str, str] | None = None, existing: Sequence[Any] = ()
+    name: str, classes: Mapping[str, str] | None = None, existing: Sequence[Any] = (), **about: Any
 ) -> ClassFormSession:
-    """A form session for a class of `tests.forms.world`, or of ``classes``."""
+    """A form session for a class of `tests.forms.world`, or of ``classes`` in a package that says ``about`` itself."""
     from tests.forms.world import package
 
-    known = describer(package(classes)) if classes is not None else describer()
+    known = describer(package(classes, **about)) if classes is not None else describer()
     described = known.of(name)
     assert described is not None
     ids = (f"id{number}" for number in itertools.count(1))

@@ -120,3 +120,12 @@ def test_a_reference_to_what_is_there() -> None:
     except EOFError:
         raise AssertionError("\n".join(person.shown)) from None
     assert made["peers"] == ["h0"]
+
+
+def test_the_form_of_an_object_takes_no_file() -> None:
+    text = "Namespaces: {=: t, v: io.vetro.std}\nName: One\nProperties:\n  x: {Contract: $.class(v:StoredFile)}\n"
+    form_session = class_form_session("t.One", {"t.One": text}, require={"io.vetro.std": "1"})
+    person = Person("/etc/passwd", "", "")
+    work = Dialogue(form_session, form_session.begin(), {}, person).run()
+    assert person.left() == [] and "x" not in form_session.result(work)
+    assert any("Files are given to actions" in line for line in person.shown)

@@ -125,16 +125,20 @@ def ask_secret(io: TerminalIO, label: str, field: Field) -> Any:
         io.say("  These are not the same. Once more.")
 
 
-def ask_file(io: TerminalIO, label: str, field: Field, upload: Upload) -> Any:
-    """A file, by its path."""
+def ask_file(io: TerminalIO, label: str, field: Field, upload: Upload | None) -> Any:
+    """A file, by its path. Without ``upload`` none is taken: only actions are given files, which go after a while."""
     held = stored_in(current(field))
-    prompt = prompt_of(f"{label} (path of a file)", field, "" if held is None else held[0])
+    about = f"{label} (path of a file)" if upload is not None else f"{label} (a file, which is given to actions only)"
+    prompt = prompt_of(about, field, "" if held is None else held[0])
     while True:
         text = entered(io, prompt, explanation(field))
         if text is None:
             return ABSENT
         if text == "":
             return KEPT
+        if upload is None:
+            io.say("  Files are given to actions of applications in an environment, and this is none.")
+            continue
         try:
             return upload(os.path.expanduser(text))
         except OSError as error:

@@ -67,8 +67,11 @@ def run(
     out.print_data({key: done[key] for key in ("environment_id", "session_id", "object_id")}, output)
 
 
-def filled_in(form_session: RemoteFormSession, work: Work, given: Given, asked: bool, everything: bool) -> Work:
-    """The work once the form is ready: filled in by the person at the terminal, or by ``given`` alone."""
+def filled_in(
+    form_session: RemoteFormSession, work: Work, given: Given, asked: bool, everything: bool, *, files: bool = False
+) -> Work:
+    """The work once the form is ready: filled in by the person at the terminal, or by ``given`` alone. ``files``:
+    whether it takes files, which the service keeps for a while."""
     if asked:
 
         def create(package: str) -> str | None:
@@ -76,8 +79,9 @@ def filled_in(form_session: RemoteFormSession, work: Work, given: Given, asked: 
             return str(other.result(filled_in(other, other.begin(), {}, True, everything))["object_id"])
 
         try:
+            upload = form_session.upload if files else None
             return Dialogue(
-                form_session, work, given, Terminal(), everything=everything, create=create, upload=form_session.upload
+                form_session, work, given, Terminal(), everything=everything, create=create, upload=upload
             ).run()
         except (KeyboardInterrupt, EOFError):
             out.note("")
@@ -97,7 +101,7 @@ def arguments_of(client: Client, environment: str, action: Mapping[str, Any]) ->
     if not any(field.visible for page in form_session.form(work).pages for field in page.fields()):
         form_session.discard()
         return None
-    work = filled_in(form_session, work, {}, asked=True, everything=True)
+    work = filled_in(form_session, work, {}, asked=True, everything=True, files=True)
     return str(form_session.result(work)["task_id"])
 
 

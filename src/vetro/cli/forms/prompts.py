@@ -31,7 +31,7 @@ class _New:
 
 class Asking:
     """`work` always has all answers so far. ``create``: makes an application for a field of a definition; ``upload``:
-    what becomes of a file that a field wants, where files can be given."""
+    what becomes of a file that a field wants; None: the form takes none."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Asking:
             value = ask.ask_secret(self._io, label, field)
         elif field.kind == "boolean":
             value = ask.ask_yes(self._io, label, field, bool(ask.current(field)))
-        elif field.widget == FILE and self._upload is not None:
+        elif field.widget == FILE:
             value = ask.ask_file(self._io, label, field, self._upload)
         elif field.kind == "reference" and not self._texts:
             value = ask.ask_object(self._io, label, field, self._search(field))
@@ -204,7 +204,7 @@ class Asking:
             if not key:
                 return
             label = f"{question.label} / {key}"
-        if template.widget == FILE and self._upload is not None:
+        if template.widget == FILE:
             value = ask.ask_file(self._io, label, template, self._upload)
         elif template.kind == "reference":
             value = ask.ask_object(self._io, label, template, self._search(template))
