@@ -26,7 +26,7 @@ WALLS = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb
 
 @pytest.fixture(scope="module")
 def ahead() -> Iterator[Launcher]:
-    with Launcher(cache=compiled(), ahead=True) as made:
+    with Launcher(cache=compiled()) as made:
         made.start().close()
         yield made
 
@@ -36,7 +36,8 @@ def children(launcher: Launcher) -> set[int]:
 
 
 def spare(launcher: Launcher, *others: TaskProcess) -> int:
-    """The process that waits, as soon as it does; there has been a task since the last one."""
+    """A process is made ahead; it, as soon as it waits."""
+    launcher.fork_ahead()
     tasks = {process.pid for process in others}
 
     def waiting() -> int | None:
@@ -73,13 +74,21 @@ def test_the_next_task_is_the_process_that_waits(ahead: Launcher, tmp_path: Path
     assert len(seen) == 2
 
 
-def test_a_task_that_comes_meanwhile_gets_a_process_of_its_own(ahead: Launcher, tmp_path: Path) -> None:
+def test_there_is_one_at_most_and_others_get_a_process_of_their_own(ahead: Launcher, tmp_path: Path) -> None:
     path = write_package(tmp_path, counting())
     pid = spare(ahead)
+    assert spare(ahead) == pid
     with ahead.start() as first, ahead.start() as second:
         assert first.pid == pid != second.pid
         assert spare(ahead, first, second) not in (first.pid, second.pid)
         assert run(ahead, path)["t"] == "done"
+
+
+def test_one_that_gets_its_task_while_it_is_made_goes_on_with_it(ahead: Launcher, tmp_path: Path) -> None:
+    path = write_package(tmp_path, counting())
+    run(ahead, path)  # nothing waits from before
+    ahead.fork_ahead()
+    assert run(ahead, path)["t"] == "done"
 
 
 def test_it_says_what_any_process_says_behind_the_same_walls(ahead: Launcher, tmp_path: Path) -> None:
@@ -125,7 +134,8 @@ def test_one_that_is_killed_as_it_gets_its_task_is_a_task_that_was_killed(ahead:
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_it_goes_with_its_zygote(killed: bool) -> None:
-    with Launcher(cache=compiled(), ahead=True) as launcher:
+    with Launcher(cache=compiled()) as launcher:
+        launcher.fork_ahead()  # there is no zygote yet
         launcher.start().close()
         pid, zygote = spare(launcher), launcher.pid
         assert zygote is not None
@@ -144,7 +154,7 @@ def test_where_memory_is_short_there_is_none(monkeypatch: pytest.MonkeyPatch, sh
         monkeypatch.setattr(zygote_service, "LEAST_AVAILABLE", 1 << 60)
     control, launcher = socket.socketpair()
     with control, launcher:
-        zygote = zygote_service.Zygote(control, ahead=True)
+        zygote = zygote_service.Zygote(control)
         zygote._fork_ahead(Installation(None, MemoryCache()), Confinement(Layer("network", True, "")))
         zygote._fork_ahead(Installation(None, MemoryCache()), Confinement(Layer("network", True, "")))
         assert next(forks, None) == (1 << 30 if short else None)

@@ -119,8 +119,9 @@ class Forks:
 @contextmanager
 def forks(cache: Path, cloud: str) -> Iterator[Forks]:
     """``cache``: the folder of compiled code."""
-    with Launcher(cache=cache, ahead=True) as launcher, HostForker(cloud) as hosts:
+    with Launcher(cache=cache) as launcher, HostForker(cloud) as hosts:
         launcher.start().close()  # it is ready
+        launcher.fork_ahead()
         hosts.start()
         yield Forks(launcher, hosts)
 
@@ -231,6 +232,7 @@ def work(
     class Launching:
         def start(self) -> Any:
             killer.task = forks.launcher.start()
+            forks.launcher.fork_ahead()
             return killer.task
 
     class Host(HostProcess):

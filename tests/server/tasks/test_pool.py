@@ -94,6 +94,21 @@ def test_who_is_done_does_not_look_again(begun: Any, tasks: Tasks) -> None:
     assert tasks.asked.empty()
 
 
+def test_a_process_is_made_ahead_where_no_other_task_waits(
+    db: None, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a queue whoever comes next would wait while it is made."""
+    made: list[str] = []
+    leases = iter([Lease("one", "o", 1, 9.0, True), Lease("two", "o", 1, 9.0, False)])
+    monkeypatch.setattr(pool, "claim", lambda *_, **__: next(leases, None))
+    runner = SimpleNamespace(run=lambda lease: made.append(lease.task_id), batches=int, heartbeat_folder=None)
+    places = WorkerPool(config(), runner, ahead=lambda: made.append("ahead"))  # type: ignore[arg-type]
+    while places._take_one(False):
+        pass
+    places.heartbeat_folder.rmdir()
+    assert made == ["one", "two", "ahead"]
+
+
 def test_who_is_done_looks_for_what_takes_half_of_the_places(begun: Any, tasks: Tasks) -> None:
     over, ran = threading.Event(), queue.SimpleQueue[str]()
 

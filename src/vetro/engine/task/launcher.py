@@ -34,7 +34,7 @@ from types import TracebackType
 from typing import Any
 
 from vetro.engine.task import sigint
-from vetro.engine.task.messages import MOST_DIGITS
+from vetro.engine.task.messages import AHEAD, MOST_DIGITS
 from vetro.engine.task.process import Exit, TaskProcess, TaskProcessEnded
 from vetro.engine.version import code
 from vetro.yaql.errors import VetroError
@@ -59,8 +59,7 @@ class Launcher:
     register native classes. ``path``: further folders of Python modules, for those. ``require``: names of the layers
     of the sandbox without which no task is started (`vetro.engine.sandbox`). ``answering``: ``name=module:function``
     of what answers tasks of kind ``questions`` (`vetro.engine.installation`). ``nice``: how far behind others its
-    processes stand back. ``ahead``: the next process is forked while nothing else happens, before anybody asks for it
-    (`vetro.engine.task.zygote_service`). May be used from several threads.
+    processes stand back. May be used from several threads.
     """
 
     def __init__(
@@ -72,7 +71,6 @@ class Launcher:
         require: Sequence[str] = (),
         answering: Sequence[str] = (),
         nice: int = 0,
-        ahead: bool = False,
     ) -> None:
         self._cache = cache
         self._natives = natives
@@ -80,7 +78,6 @@ class Launcher:
         self._require = require
         self._answering = answering
         self._nice = nice
-        self._ahead = ahead
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -119,6 +116,16 @@ class Launcher:
                         raise LauncherError("the zygote died as soon as it was started") from None
         raise AssertionError
 
+    def fork_ahead(self) -> None:
+        """Has the process of the next `start` forked now, where none waits yet: it does what can be done before a task
+        is known. For moments in which nobody waits for anything else; nothing where there is no zygote."""
+        with self._lock:
+            if self._control is not None and self._ready:
+                try:
+                    self._control.send(AHEAD, socket.MSG_DONTWAIT)
+                except OSError:  # it died, or has much to do
+                    pass
+
     def layers(self) -> list[dict[str, Any]]:
         """What the sandbox of a task process has on this machine: ``{name, active, detail, advice}`` for each layer."""
         with self.start() as process:
@@ -147,8 +154,6 @@ class Launcher:
             command = [sys.executable, "-P", "-s", "-m", "vetro.engine.task.zygote", "--control", str(number)]
             if self._nice:
                 command += ["--nice", str(self._nice)]
-            if self._ahead:
-                command.append("--ahead")
             if self._cache is not None:
                 command += ["--cache", str(Path(self._cache).absolute())]
             given = (("--natives", self._natives), ("--require", self._require), ("--answering", self._answering))

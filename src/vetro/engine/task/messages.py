@@ -19,5 +19,8 @@ from __future__ import annotations
 #: Exit statuses of a task process, which says no more where it cannot.
 FINE, DISCONNECTED, OUT_OF_MEMORY, DEFECT = 0, 3, 4, 5
 
+#: What the launcher asks the zygote for when it wants a process ahead of its task; it brings no sockets.
+AHEAD = b"ahead"
+
 #: Digits of the largest integers that packages may have (16,384 bits) and somewhat more.
 MOST_DIGITS = 5_000

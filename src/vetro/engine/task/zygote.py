@@ -5,7 +5,8 @@ starts it, with a socket (SOCK_SEQPACKET) as ``--control``. A request there carr
 one that belongs to the zygote and the launcher: on it the zygote says ``{"pid": n}`` or ``{"error": text}``, and at the
 end ``{"exit": status or null, "signal": number or null, "cpu": seconds, "memory": KiB}``; anything that the launcher
 writes there, and its end, kills the task. So a task never outlives those who wait for it: when the launcher's process
-goes, all its sockets close; when the zygote goes, the kernel kills its children.
+goes, all its sockets close; when the zygote goes, the kernel kills its children. The request `messages.AHEAD` carries
+nothing and is not answered.
 """
 
 from __future__ import annotations
@@ -42,14 +43,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--require", action="append", default=[])
     parser.add_argument("--answering", action="append", default=[])
     parser.add_argument("--nice", type=int, default=0)
-    parser.add_argument("--ahead", action="store_true")
     options = parser.parse_args(arguments)
     with_large_stack()
     os.nice(options.nice)
     from vetro.engine.task.zygote_service import serve  # not twice: here the program has begun anew
 
-    given = (options.natives, options.require, options.answering)
-    return serve(options.control, options.cache, *given, ahead=options.ahead)
+    return serve(options.control, options.cache, options.natives, options.require, options.answering)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 from vetro.engine.installation import Installation, prepare
 from vetro.engine.sandbox import Confinement, leave_network
 from vetro.engine.task import child, messages
+from vetro.engine.task.messages import AHEAD
 from vetro.engine.task.rehearsal import rehearse
 from vetro.engine.version import code
 
 #: Bytes of a request; it is just a word.
 REQUEST = 64
-#: Seconds without any event after which a process is forked ahead of its task: a full queue leaves none, and makes
-#: nobody wait for it.
-QUIET = 0.03
-#: Bytes of memory that have to be available for that.
+#: Bytes of memory that have to be available for a process to be forked ahead of its task.
 LEAST_AVAILABLE = 512 << 20
 
 
@@ -36,17 +34,10 @@ class Spare(NamedTuple):
 
 
 def serve(
-    control: int,
-    cache: str | None,
-    natives: Iterable[str],
-    require: Iterable[str],
-    answering: Iterable[str] = (),
-    *,
-    ahead: bool = False,
+    control: int, cache: str | None, natives: Iterable[str], require: Iterable[str], answering: Iterable[str] = ()
 ) -> int:
-    """Prepares the installation, says ``ready`` on ``control``, and forks until it closes. ``ahead``: also before
-    somebody asks (`Zygote`)."""
-    service = Zygote(socket.socket(fileno=control), ahead)
+    """Prepares the installation, says ``ready`` on ``control``, and forks until it closes."""
+    service = Zygote(socket.socket(fileno=control))
     gc.disable()  # what is loaded stays: looking through it for garbage would take a tenth of the start
     installation = prepare(natives, cache, answering)
     rehearse(installation)
@@ -59,16 +50,12 @@ def serve(
 class Zygote:
     """The loop.
 
-    ``ahead``: when nothing has happened for a moment, a process is forked for the next task, and rehearses (`child`).
-    There is one of these at most, each becomes one task, and where it is not there, or was killed, the task gets one
-    that is forked then. So nobody waits for it, and a full queue, which leaves no such moments, pays nothing for it.
+    Asked to, it forks a process ahead of the next task (`child`). There is one of these at most, each becomes one task,
+    and where there is none, or it was killed, the task gets one that is forked then.
     """
 
-    def __init__(self, control: socket.socket, ahead: bool) -> None:
+    def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._ahead = ahead
-        #: Whether one is to be forked ahead: once after each task, so that one that dies is not made again and again.
-        self._wanted = False
         self._spare: Spare | None = None
         self._selector = selectors.DefaultSelector()
         #: Tasks that have not ended: the launcher's socket of each.
@@ -102,14 +89,7 @@ class Zygote:
 
     def _loop(self, wake: int, installation: Installation, confinement: Confinement) -> int:
         while True:
-            events = self._selector.select(QUIET if self._wanted else None)
-            if not events:
-                self._wanted = False
-                try:
-                    self._fork_ahead(installation, confinement)
-                except OSError:  # whoever needs a process is told
-                    pass
-            for key, _ in events:
+            for key, _ in self._selector.select():
                 if key.data is None:
                     if not self._request(installation, confinement):
                         return 0
@@ -130,10 +110,11 @@ class Zygote:
         if len(fds) != 2:
             for fd in fds:
                 os.close(fd)
+            if data == AHEAD:
+                self._fork_ahead(installation, confinement)
             return True
         pipe, own = fds
         status = socket.socket(fileno=own)
-        self._wanted = self._ahead
         try:
             pid = self._hand_over(pipe) or os.fork()
         except OSError as error:
@@ -156,9 +137,9 @@ class Zygote:
         with theirs:
             try:
                 pid = os.fork()
-            except OSError:
+            except OSError:  # whoever needs a process is told
                 ours.close()
-                raise
+                return
             if pid == 0:
                 _become_task(theirs.fileno(), self._pid, installation, confinement, ahead=True)
         self._spare = Spare(pid, ours)

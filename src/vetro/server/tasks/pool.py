@@ -47,15 +47,21 @@ _LOOK = 0.1
 class WorkerPool:
     """See the module, and `vetro.server.tasks.dispatcher.TaskPlaces`.
 
-    ``wanted`` is called with what is wanted of this worker, when that changes, in the thread of `beat`.
+    ``wanted`` is called with what is wanted of this worker, when that changes, in the thread of `beat`; ``ahead`` when
+    no task waits, to have the process of the next one made (`Launcher.fork_ahead`), and now and then.
     """
 
     def __init__(
-        self, config: Config, runner: TaskRunner, wanted: Callable[[Instruction], None] = lambda _: None
+        self,
+        config: Config,
+        runner: TaskRunner,
+        wanted: Callable[[Instruction], None] = lambda _: None,
+        ahead: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._runner = runner
         self._wanted = wanted
+        self._ahead = ahead
         self._lease = float(config["worker.lease_seconds"])
         self._wait = float(config["worker.version_wait"])
         self.labels = list(config["worker.labels"])
@@ -186,6 +192,8 @@ class WorkerPool:
                         self._short_left = False
                         self._let_look(True)
             self._runner.run(lease)
+            if not lease.others:  # else the next one would wait while it is made
+                self._ahead()
         except DatabaseFailed as error:
             _log.error("the database failed: %s", error)
             connections.close_all()
@@ -212,6 +220,7 @@ class WorkerPool:
             while not over.wait(self._lease / 3):
                 try:
                     now = heartbeat.moment()
+                    self._ahead()  # also while tasks go on for long
                     held = self._runner.held()
                     lost = renew(held)
                     self._runner.lose(lost)

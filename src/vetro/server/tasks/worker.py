@@ -90,10 +90,11 @@ def main(
             stack.callback(effect_hosts.close)
             effect_hosts.forker(config["cloud.kind"]).start()
         if launcher is None:
-            launcher = stack.enter_context(Launcher(cache=sandboxed_workers.compiled_folder(config), ahead=True))
+            launcher = stack.enter_context(Launcher(cache=sandboxed_workers.compiled_folder(config)))
             launcher.start().close()
+            launcher.fork_ahead()
         runner = TaskRunner(config, launcher, hosts, step)
-        pool = WorkerPool(config, runner, stop.wanted)
+        pool = WorkerPool(config, runner, stop.wanted, launcher.fork_ahead)
         stop.wake = partial(wake, config, pool.member.id)
         companions: list[hooks.Companion] = []
         beating = threading.Thread(target=pool.beat, args=(over,), name="vetro leases", daemon=True)
