@@ -31,6 +31,8 @@ _KINDS = {
 }
 #: Of processes that are forked from one of their own kind.
 _FORKED = {"zygote": "task", "forker of hosts": "effects host", "HTTP": "HTTP process"}
+#: What was forked from a zygote and waits for its task.
+_SPARE = "spare task"
 #: Effects of the deployment that runs while it is measured: some seconds.
 _PAUSES = 2000
 
@@ -114,17 +116,23 @@ class Deployments:
         return str(self._running.call("GET", f"/v1/environments/{id}")["status"])
 
     def held(self) -> dict[str, Held]:
-        """What each kind of process holds, while a deployment runs."""
+        """What each kind of process holds, while a deployment runs; of what waits for a task, until it begins."""
         self._wait(self._slow)
+        spare = self._held_with(_SPARE)[_SPARE]
         with self._session(self._slow):
             pass
-        until = time.monotonic() + _PATIENCE
-        while "task" not in (found := held(self._running.pid)):
-            if time.monotonic() > until:
-                raise RuntimeError("no task runs")
-            time.sleep(0.2)
+        found = self._held_with("task")
         time.sleep(0.5)  # it has loaded by then what it needs
-        return held(self._running.pid) or found
+        return {**(held(self._running.pid) or found), _SPARE: spare}
+
+    def _held_with(self, kind: str) -> dict[str, Held]:
+        """The same as soon as there is a process of this kind."""
+        until = time.monotonic() + _PATIENCE
+        while kind not in (found := held(self._running.pid)):
+            if time.monotonic() > until:
+                raise RuntimeError(f"there is no {kind}")
+            time.sleep(0.2)
+        return found
 
 
 def _mib(pid: int) -> float:
@@ -149,7 +157,7 @@ def held(pid: int) -> dict[str, Held]:
             try:
                 kind = _kind(Path(f"/proc/{child}/cmdline").read_bytes().decode("utf-8", "replace"), above)
                 if kind == "task" and "\nSeccomp:\t2\n" not in Path(f"/proc/{child}/status").read_text("utf-8"):
-                    kind = "spare task"  # it waits for one, and has no walls yet
+                    kind = _SPARE  # it has no walls yet
                 mib = _mib(child)
                 files = len(os.listdir(f"/proc/{child}/fd"))
             except OSError:  # it has just ended
