@@ -22,7 +22,7 @@ class Cursor(base.ServerBindingCursor):
     """Has the server bind values, where it takes so many."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
-        """See `psycopg.Cursor.execute`."""
+        """Executes a statement, as the driver does."""
         if params is not None and len(params) > MOST:
             query, params = ClientCursor(self.connection).mogrify(query, params), None  # type: ignore[attr-defined]
             options["prepare"] = False  # it would be kept as a whole
