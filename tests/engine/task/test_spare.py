@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from vetro.engine.installation import Installation
 from vetro.engine.sandbox import Confinement, Layer
 from vetro.engine.task import zygote_service
 from vetro.engine.task.launcher import Launcher, TaskProcess
+from vetro.engine.task.messages import AHEAD
 from vetro.engine.task.task import Task
 from vetro.muranopl.code_cache import MemoryCache
 
@@ -160,3 +163,42 @@ def test_where_memory_is_short_there_is_none(monkeypatch: pytest.MonkeyPatch, sh
         assert next(forks, None) == (1 << 30 if short else None)
         if zygote._spare is not None:
             zygote._spare.channel.close()
+
+
+def test_who_asks_for_one_waits_for_nothing() -> None:
+    """A worker asks beside the leases that it renews."""
+    with Launcher(cache=compiled()) as launcher:
+        launcher.start().close()
+        assert launcher.pid is not None
+        os.kill(launcher.pid, signal.SIGSTOP)
+        waiting = threading.Thread(target=lambda: launcher.start().close())
+        try:
+            waiting.start()
+            until(launcher._lock.locked)
+            asking = threading.Thread(target=launcher.fork_ahead)
+            asking.start()
+            asking.join(5.0)
+            assert waiting.is_alive() and not asking.is_alive()
+        finally:
+            os.kill(launcher.pid, signal.SIGCONT)
+            waiting.join()
+
+
+@pytest.mark.parametrize("lacks", ["memory", "descriptors", "processes"])
+def test_where_none_can_be_made_the_zygote_goes_on(monkeypatch: pytest.MonkeyPatch, lacks: str) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOMEM, lacks)
+
+    monkeypatch.setattr(zygote_service, "LEAST_AVAILABLE", 0)
+    place: tuple[object, str] = {
+        "memory": (zygote_service, "_available"),
+        "descriptors": (socket, "socketpair"),
+        "processes": (os, "fork"),
+    }[lacks]
+    control, launcher = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with control, launcher:
+        monkeypatch.setattr(*place, refuse)
+        launcher.send(AHEAD)
+        zygote = zygote_service.Zygote(control)
+        assert zygote._request(Installation(None, MemoryCache()), Confinement(Layer("network", True, "")))
+        assert zygote._spare is None

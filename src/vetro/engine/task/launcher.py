@@ -118,13 +118,17 @@ class Launcher:
 
     def fork_ahead(self) -> None:
         """Has the process of the next `start` forked now, where none waits yet: it does what can be done before a task
-        is known. For moments in which nobody waits for anything else; nothing where there is no zygote."""
-        with self._lock:
+        is known. For moments in which nobody waits for anything else; nothing where there is no zygote, or it is asked
+        for a process already: whoever renews leases does not wait until one has begun anew."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
             if self._control is not None and self._ready:
-                try:
-                    self._control.send(AHEAD, socket.MSG_DONTWAIT)
-                except OSError:  # it died, or has much to do
-                    pass
+                self._control.send(AHEAD, socket.MSG_DONTWAIT)
+        except OSError:  # it died, or has much to do
+            pass
+        finally:
+            self._lock.release()
 
     def layers(self) -> list[dict[str, Any]]:
         """What the sandbox of a task process has on this machine: ``{name, active, detail, advice}`` for each layer."""

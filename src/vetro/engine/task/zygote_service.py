@@ -111,7 +111,10 @@ class Zygote:
             for fd in fds:
                 os.close(fd)
             if data == AHEAD:
-                self._fork_ahead(installation, confinement)
+                try:
+                    self._fork_ahead(installation, confinement)
+                except OSError:  # no memory, no descriptors: whoever needs a process is told, and tasks go on
+                    pass
             return True
         pipe, own = fds
         status = socket.socket(fileno=own)
@@ -137,9 +140,9 @@ class Zygote:
         with theirs:
             try:
                 pid = os.fork()
-            except OSError:  # whoever needs a process is told
+            except OSError:
                 ours.close()
-                return
+                raise
             if pid == 0:
                 _become_task(theirs.fileno(), self._pid, installation, confinement, ahead=True)
         self._spare = Spare(pid, ours)
