@@ -254,6 +254,16 @@ def test_a_package_in_use_wins_among_several_with_the_class() -> None:
     assert repr(found.find_package_for_class("x.C", "*")) == "a/1.0.0"
 
 
+def test_what_is_used_since_is_preferred_for_a_class_that_was_looked_for_before() -> None:
+    found = resolver(Fake("a", "1.0.0", ["x.C", "x.D"]), Fake("a", "2.0.0", ["x.C", "x.D"]))
+    assert repr(found.find_package_for_class("x.C", "1")) == "a/1.0.0"
+    assert repr(found.find_package_for_class("x.D", "*")) == "a/1.0.0"
+    found.find_package("a", "2")
+    assert repr(found.find_package_for_class("x.C", "*")) == "a/2.0.0"
+    found.load_fixations({"a": ["1.0.0"]})
+    assert repr(found.find_package_for_class("x.D", "1")) == "a/1.0.0"
+
+
 def test_equal_candidates_are_taken_by_name() -> None:
     found = resolver(Fake("b", "1.0.0", ["x.C"]), Fake("a", "1.0.0", ["x.C"]))
     assert repr(found.find_package_for_class("x.C", "*")) == "a/1.0.0"

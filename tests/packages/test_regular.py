@@ -141,3 +141,14 @@ def test_links_that_lead_round_or_out_are_refused(tmp_path: Path) -> None:
     (folder / "Classes/Main.yaml").symlink_to("/etc/hostname")
     with pytest.raises(PackageError):
         build_archive(folder)
+
+
+def test_a_file_that_has_become_a_link_since_it_was_looked_at_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("own")
+    mode = file.lstat().st_mode
+    assert read_regular(file, mode=mode) == b"own"
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+    with pytest.raises(OSError, match="symbolic links"):
+        read_regular(file, mode=mode)
