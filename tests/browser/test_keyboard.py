@@ -108,7 +108,7 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
         expect(page.get_by_role("heading", name="Resources in the cloud")).to_be_visible(timeout=_LONG)
         keys.press("Deploy this")
     with step(page, "live view"):
-        expect(page.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=_LONG)
+        expect(page.locator("#live .page-head [data-state=errors]")).to_be_visible(timeout=_LONG)
         keys.to("Lines of the log")
         expect(page.locator("#log")).to_contain_text("opening Quiet")
         keys.press("To the environment")
@@ -118,7 +118,7 @@ def test_the_journey_by_keyboard_alone(service: Any, page_for: Any) -> None:
         keys.press("Review")
         keys.press("Save in the draft")
         keys.press("Deploy")
-        expect(page.locator("#live .page-head [data-state=done]")).to_be_visible(timeout=_LONG)
+        expect(page.locator("#live .page-head [data-state=errors]")).to_be_visible(timeout=_LONG)
         keys.press("To the environment")
     with step(page, "action"):
         keys.to("Actions")
