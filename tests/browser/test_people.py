@@ -24,7 +24,7 @@ def test_signing_in_by_keyboard_leads_back_to_where_one_was(service: Any, page_f
     page.get_by_label("Password").focus()
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("ann")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Profile and tokens")
     page.get_by_role("button", name="ann").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in to Vetro")).to_be_visible()
