@@ -123,7 +123,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "elsewhere": (head(id="../../../etc"), "damaged"),
     "other-archive": (head(packages=[{"name": "t", "version": "1", "digest": "../../../../etc/passwd"}]), "damaged"),
     "no-time": (head(created=1e300), "damaged"),
-    "endless": (endless, "more than 5 seconds"),
+    "endless": (endless, "more than 5 seconds|more memory than is allowed"),
     "filling": (filling, "more memory|too big|damaged"),
 }
 
