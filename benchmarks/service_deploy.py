@@ -119,6 +119,14 @@ class _Drained:
     idle: float
 
 
+def _stop(process: int) -> None:
+    """Stops a process; all of its threads stand then. The signal alone lets others go on until one has taken it."""
+    os.kill(process, signal.SIGSTOP)
+    threads = Path(f"/proc/{process}/task")
+    while any(path.read_text().rpartition(")")[2].split()[0] != "T" for path in threads.glob("*/stat")):
+        time.sleep(0.001)
+
+
 def _drain(client: Client, worker: int, first: int, count: int, *, full: bool = False) -> _Drained:
     """Deploys so many at once. ``full``: the worker is stopped until all are ordered, and has the processors then.
 
@@ -133,7 +141,7 @@ def _drain(client: Client, worker: int, first: int, count: int, *, full: bool = 
     left = Task.objects.filter(state__in=(Task.QUEUED, Task.RUNNING))
     if full:
         with transaction.atomic():  # nobody is stopped in the middle of what others would wait for
-            os.kill(worker, signal.SIGSTOP)
+            _stop(worker)
     begun, before = time.perf_counter(), _idle()
     try:
         for pair in pairs:
