@@ -29,8 +29,9 @@ def test_rows_are_as_django_has_them() -> None:
 
 
 def test_rows_come_in_parts() -> None:
+    at = datetime.now(UTC)
     for number in range(5):
-        insert("catalog_category", {"id": f"c{number}", "name": f"50% {number}", "created": NOW, "updated": NOW})
+        insert("catalog_category", {"id": f"c{number}", "name": f"50% {number}", "created": NOW, "updated": at})
     statement = "SELECT name FROM catalog_category WHERE name LIKE '50%%' AND id < %s ORDER BY id"
     every = [(f"50% {number}",) for number in range(5)]
     for most, sizes in ((1, [1] * 5), (2, [2, 2, 1]), (4, [4, 1]), (5, [5]), (9, [5])):

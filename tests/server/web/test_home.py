@@ -142,7 +142,7 @@ def test_the_number_of_statements_does_not_depend_on_how_much_there_is(ann: Any,
     count()
     few = count()
     more(10, 12)
-    assert count() == few <= 20
+    assert count() == few <= 21  # one less on SQLite
 
 
 def test_addresses_are_found_by_the_part_and_then_known(ann: Any, browser: Browser) -> None:
