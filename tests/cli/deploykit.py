@@ -27,6 +27,22 @@ from vetro.clouds.record.store import RecordedPlan
 #: Seconds after which a wait for another process has failed.
 PATIENCE = 60
 
+#: Gives the file of any size that it was given.
+_STORE = """\
+Namespaces: {=: depot, std: io.vetro.std, murano: io.murano}
+Name: Store
+Extends: murano:Application
+Properties:
+  name: {Contract: $.string().notNull()}
+Methods:
+  deploy: {Body: []}
+  back:
+    Scope: Public
+    Arguments:
+      - content: {Contract: $.class(std:StoredFile).notNull()}
+      - more: {Contract: [$.class(std:StoredFile).notNull()], Default: []}
+    Body: {Return: $content}
+"""
 #: One server; two commands on it at the first deployment; one command more whenever the text changes.
 BOX = """\
 Namespaces: {=: t, std: io.murano, res: io.murano.resources, conf: io.murano.configuration}
@@ -214,6 +230,11 @@ class Place:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
             process.communicate(timeout=PATIENCE)
+
+
+def store_package(folder: Path) -> Path:
+    """A package whose application has an action ``back``, which gives a file of any size back."""
+    return write_package(folder, {"depot.Store": _STORE}, name="depot", extra="Require: {io.vetro.std: 1}\n")
 
 
 def wait_for(test: Callable[[], Any], what: str) -> Any:

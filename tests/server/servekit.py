@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.support import forked
 from tests.support.installation import prepared
@@ -38,6 +38,18 @@ class Service:
             self.prepare(folder / "data")
         command = [sys.executable, "-m", "vetro.cli.main", "serve", "--port", "0", "--ready-file", str(self.ready)]
         self.process = self.launch([*command, *options])
+
+    def __enter__(self) -> Self:
+        """Waits until it answers."""
+        try:
+            self.await_ready()
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def launch(self, command: list[str]) -> subprocess.Popen[bytes]:
         """Starts the program; what it says goes into `errors`."""

@@ -77,7 +77,7 @@ def prepare(
     Raises `ImportError`, `AttributeError`.
     """
     preload()
-    from vetro.engine.rehearsal_package import package
+    from vetro.engine.warm_up_package import package
     from vetro.packages.formats import default_registry
 
     registry = NativeRegistry(parent=default_natives())

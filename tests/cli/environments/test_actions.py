@@ -14,7 +14,7 @@ import pexpect
 import pytest
 
 from tests.cli.conftest import write_package
-from tests.cli.deploykit import PATIENCE, Place
+from tests.cli.deploykit import PATIENCE, Place, store_package
 from tests.cli.remotekit import Remote
 from vetro.cli.client.find import NotFound
 from vetro.cli.environments.actions import chosen_action
@@ -144,27 +144,10 @@ def test_files_go_in_and_come_out(safe: Place) -> None:
     assert os.listdir(safe.folder / "new") == ["logo.png"]
 
 
-#: Gives the file of any size that it was given.
-STORE = """
-Namespaces: {=: t, std: io.vetro.std, murano: io.murano}
-Name: Store
-Extends: murano:Application
-Properties:
-  name: {Contract: $.string().notNull()}
-Methods:
-  deploy: {Body: []}
-  back:
-    Scope: Public
-    Arguments:
-      - content: {Contract: $.class(std:StoredFile).notNull()}
-    Body: {Return: $content}
-"""
-
-
 def test_files_of_any_size_go_in_parts_and_come_back(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vetro.server.servers.files.LARGEST_PART", 1000)
     place = Place(here)
-    place.package = write_package(here / "store", {"t.Store": STORE}, extra="Require: {io.vetro.std: 1}\n")
+    place.package = store_package(here / "store")
     place.deploy()
     content = os.urandom(2500)
     (here / "large.bin").write_bytes(content)
@@ -181,6 +164,7 @@ def test_files_of_any_size_go_in_parts_and_come_back(here: Path, monkeypatch: py
     assert "not the file that the server had" in place.refused(*back, "--save", "wrong.bin")
     assert not list(here.glob("*wrong*"))
     assert "cannot be read" in place.refused("action", "e", "back", "--upload", "content=none.bin")
+    assert "it is a device" in place.refused("action", "e", "back", "--upload", "content=/dev/zero")
     assert "NAME=PATH" in place.run("action", "e", "back", "--upload", "raw").output
 
 

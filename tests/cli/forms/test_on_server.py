@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import write_package
-from tests.cli.deploykit import PATIENCE
+from tests.cli.deploykit import PATIENCE, store_package
 from tests.cli.remotekit import Remote
 
 SHOP = """
@@ -78,31 +78,12 @@ def test_a_form_of_a_server_is_filled_in_and_its_actions_ask(remote: Remote, tmp
     assert shown["status"] == "ready"
 
 
-STORE = """
-Namespaces: {=: depot, std: io.vetro.std, murano: io.murano}
-Name: Store
-Extends: murano:Application
-Properties:
-  name: {Contract: $.string().notNull()}
-Methods:
-  deploy: {Body: []}
-  first:
-    Scope: Public
-    Arguments:
-      - content: {Contract: $.class(std:StoredFile).notNull()}
-      - more: {Contract: [$.class(std:StoredFile).notNull()]}
-    Body: {Return: $content}
-"""
-
-
 def test_an_action_asks_for_files_by_their_paths(remote: Remote, here: Path) -> None:
-    require = "Require: {io.vetro.std: 1}\n"
-    package = write_package(here / "depot", {"depot.Store": STORE}, name="depot", extra=require)
-    remote.ok("deploy", str(package), "--env", "depot")
+    remote.ok("deploy", str(store_package(here / "depot")), "--env", "depot")
     content = os.urandom(70_000)
     for name in ("large.bin", "other.bin"):
         (here / name).write_bytes(content)
-    with remote.terminal("action", "depot", "first", "--save", "copy.bin") as child:
+    with remote.terminal("action", "depot", "back", "--save", "copy.bin") as child:
         child.expect("Content.*path of a file")
         child.sendline("none.bin")
         child.expect("none.bin cannot be read: No such file")

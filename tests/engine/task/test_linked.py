@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.installation import compiled
 from vetro.engine.installation import Installation, prepare
-from vetro.engine.task.rehearsal import rehearse
 from vetro.engine.task.sessions import packages_of, session_for
 from vetro.engine.task.task import Task
+from vetro.engine.task.warm_up import warm_up
 from vetro.library import core_package
 from vetro.muranopl.runtime.effects import InProcessEffects
 
@@ -44,7 +44,7 @@ MODEL: Mapping[str, Any] = {
 @pytest.fixture(scope="module")
 def installation() -> Installation:
     made = prepare(cache_folder=os.fspath(compiled()))
-    rehearse(made)
+    warm_up(made)
     return made
 
 
@@ -71,11 +71,11 @@ def test_of_the_run_before_tasks_nothing_is_left(installation: Installation, tmp
     (kept,) = installation.linked
     assert {linked.package.name for linked in kept.types} == {core_package().name}
     assert kept.root is None and list(kept.store) == []
-    rehearse(installation)  # as a process does that waits for its task
+    warm_up(installation)  # as a process does that waits for its task
     assert installation.linked == [kept]
     session = opened(installation, package(tmp_path / "p"))
     assert session is kept and session.root is None and list(session.store) == []
-    assert session.store.get("rehearsal") is None and not session.types.core("io.murano.Object").session.redaction
+    assert session.store.get("warm-up") is None and not session.types.core("io.murano.Object").session.redaction
     installation.linked.append(kept)
 
 

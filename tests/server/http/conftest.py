@@ -12,12 +12,8 @@ from tests.server.servekit import Service
 @pytest.fixture(scope="session")
 def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One process with few threads behind a trusted proxy. Files that use it name the group ``server/http: edge``."""
-    found = Service(
+    with Service(
         tmp_path_factory.mktemp("edge"), "--workers", "0", VETRO_SERVER__PROCESSES="1", VETRO_SERVER__THREADS="4",
         VETRO_SERVER__STREAMS="2", VETRO_SERVER__TRUSTED_PROXIES="127.0.0.1",
-    )  # fmt: skip
-    try:
-        found.await_ready()
+    ) as found:  # fmt: skip
         yield found
-    finally:
-        found.end()

@@ -138,15 +138,11 @@ def test_the_only_answer_of_each_is_sent_however_large_it_is() -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    found = Service(
+    with Service(
         tmp_path_factory.mktemp("answers"), "--workers", "0", VETRO_SERVER__PROCESSES="1", VETRO_SERVER__THREADS="4",
         VETRO_SERVER__STREAMS="2", VETRO_PACKAGES__MAX_UPLOAD_MIB="9",
-    )  # fmt: skip
-    try:
-        found.await_ready()
+    ) as found:  # fmt: skip
         yield found
-    finally:
-        found.end()
 
 
 def archive(megabytes: int) -> bytes:

@@ -21,12 +21,8 @@ from vetro.server.config.config import Config, http_processes
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    found = Service(tmp_path_factory.mktemp("two"), "--workers", "0", VETRO_SERVER__PROCESSES="2")
-    try:
-        found.await_ready()
+    with Service(tmp_path_factory.mktemp("two"), "--workers", "0", VETRO_SERVER__PROCESSES="2") as found:
         yield found
-    finally:
-        found.end()
 
 
 def shared(service: Service) -> list[Path]:

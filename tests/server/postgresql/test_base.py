@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from tests.support.needs import need
 from vetro.server.environments.models import Environment
 from vetro.server.postgresql.base import MOST
 from vetro.server.quotas.models import ProjectQuota
@@ -79,8 +80,7 @@ def test_a_session_that_a_pooler_shares_keeps_nothing() -> None:
 def pooler() -> Iterator[str]:
     """A folder with a socket before the server's, which tells another number of the session, as PgBouncer does."""
     server = Path(connection.settings_dict["HOST"]) / ".s.PGSQL.5432"
-    if not server.exists():
-        pytest.skip("the server has no socket of its own")
+    need(None if server.exists() else "the server has no socket of its own")
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"{folder}/.s.PGSQL.5432")
         listening.listen()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ def upload(client: Client, environment: str, path: str) -> dict[str, Any]:
     """Brings a file to the service; the object that it is. Raises `OSError` where it cannot be read."""
     digest, size = hashlib.sha256(), 0
     with open(path, "rb") as file:
+        if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):  # it might never end, and fill what the project may keep
+            raise OSError(errno.EINVAL, "it is a device")
         begun = client.post(f"/environments/{environment}/files")
         while data := file.read(begun["part"]):
             client.put_part(f"/environments/{environment}/files/{begun['file']}", data, offset=size)

@@ -23,8 +23,8 @@ from vetro.engine.task.messages import DEFECT, DISCONNECTED, FINE, MOST_DIGITS, 
 from vetro.engine.task.method_spans import MethodSpans
 from vetro.engine.task.perform import Performance
 from vetro.engine.task.pipe_effects import Disconnected, PipeEffects
-from vetro.engine.task.rehearsal import rehearse
 from vetro.engine.task.task import Task
+from vetro.engine.task.warm_up import warm_up
 from vetro.frames import FrameError
 from vetro.muranopl.runtime.stacks import RECURSION_LIMIT
 
@@ -58,7 +58,7 @@ def main(fd: int, installation: Installation, confinement: Confinement, *, ahead
     """Serves the pipe ``fd`` in a freshly forked process; the exit status.
 
     ``ahead``: ``fd`` is a socket on which the pipe will come. Until then the process does what can be done before its
-    task is known: it rehearses, so that the memory that tasks write to is its own already.
+    task is known: it warms up, so that the memory that tasks write to is its own already.
     """
     try:
         _own_signals()
@@ -69,7 +69,7 @@ def main(fd: int, installation: Installation, confinement: Confinement, *, ahead
             MOST_DIGITS
         )  # the language bounds its integers itself, a little beyond Python's limit
         if ahead:
-            rehearse(installation)
+            warm_up(installation)
             gc.freeze()  # what that made is none of what the task makes
             fd = _pipe_of(fd)
         effects = PipeEffects(fd)

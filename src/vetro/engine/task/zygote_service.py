@@ -17,7 +17,7 @@ from vetro.engine.installation import Installation, prepare
 from vetro.engine.sandbox import Confinement, leave_network
 from vetro.engine.task import child, messages
 from vetro.engine.task.messages import AHEAD
-from vetro.engine.task.rehearsal import rehearse
+from vetro.engine.task.warm_up import warm_up
 from vetro.engine.version import code
 
 #: Bytes of a request; it is just a word.
@@ -40,7 +40,7 @@ def serve(
     service = Zygote(socket.socket(fileno=control))
     gc.disable()  # what is loaded stays: looking through it for garbage would take a tenth of the start
     installation = prepare(natives, cache, answering)
-    rehearse(installation)
+    warm_up(installation)
     confinement = Confinement(network=leave_network(), required=frozenset(require))
     if cache is not None:
         confinement.readable += (cache,)

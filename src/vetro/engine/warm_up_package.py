@@ -1,4 +1,4 @@
-"""The package of the rehearsal (`vetro.engine.task.rehearsal`): an application that reports, in an archive."""
+"""The package of the warm-up (`vetro.engine.task.warm_up`): an application that reports, in an archive."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from vetro.packages.package import LoadedPackage
 _MANIFEST = """\
 Format: MuranoPL/1.3
 Type: Application
-FullName: io.vetro.rehearsal
-Name: Rehearsal
+FullName: io.vetro.warmup
+Name: Warm-up
 Description: Performed before tasks are
 Author: Vetro
 Tags: []
-Classes: {io.vetro.rehearsal.App: App.yaml}
+Classes: {io.vetro.warmup.App: App.yaml}
 """
 _CLASS = """\
 Name: App
-Namespaces: {=: io.vetro.rehearsal, std: io.murano}
+Namespaces: {=: io.vetro.warmup, std: io.murano}
 Extends: std:Application
 Properties:
-  name: {Contract: $.string().notNull(), Default: rehearsal}
+  name: {Contract: $.string().notNull(), Default: warm-up}
   count: {Contract: $.int().notNull(), Default: 0, Usage: Out}
 Methods:
   deploy:
     Body:
-      - $.find(std:Environment).reporter.report($this, 'rehearsing')
-      - If: not $.getAttr(rehearsed, false)
+      - $.find(std:Environment).reporter.report($this, 'warming up')
+      - If: not $.getAttr(warm, false)
         Then:
           - $.count: $.count + 1
-          - $.setAttr(rehearsed, true)
+          - $.setAttr(warm, true)
 """
 
 
@@ -49,6 +49,6 @@ def _archive() -> bytes:
 
 
 def package() -> LoadedPackage:
-    """The package of the rehearsal, read anew."""
+    """The package of the warm-up, read anew."""
     tree = ArchiveTree(_archive())
     return default_registry().load(tree, read_manifest(tree))
